@@ -1,0 +1,2 @@
+//! borescope
+fn main() {}

@@ -1,0 +1,3 @@
+//! The wire format between the agent and everything that reads what it counted.
+pub mod layout;
+pub mod meta;

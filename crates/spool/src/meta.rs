@@ -1,0 +1,83 @@
+//! Records of `meta.log`: who was profiled, which classes were instrumented, what stayed plain and why.
+//!
+//! File: records back to back, each `{u32 length of payload, u32 CRC-32 of payload, payload}`, payload = `{u8 kind, fields}`. A record is
+//! appended with one `write`; a torn last record (killed JVM, full disk) ends the log and is reported, not an error.
+
+use borescope_cfg::flow::Flow;
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// First record: the JVM.
+    Target(Target),
+    /// A class was instrumented.
+    Class(Class),
+    /// A class or method stays plain.
+    Skipped(Skipped),
+    /// Something worth telling the user (one line).
+    Notice(String),
+}
+
+/// The JVM that is profiled.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Target {
+    /// Process id.
+    pub pid: u32,
+    /// `java.version`, such as `17.0.15`.
+    pub jdk: String,
+    /// `java.vm.name` and `java.vm.version`.
+    pub vm: String,
+    /// Garbage collector: Serial, Parallel, G1, Z, Shenandoah, Epsilon or unknown.
+    pub collector: String,
+    /// `sun.java.command` if known, else the command line.
+    pub command: String,
+    /// Milliseconds since 1970.
+    pub started: u64,
+    /// Include globs as given.
+    pub include: Vec<String>,
+    /// Exclude globs as given.
+    pub exclude: Vec<String>,
+}
+
+/// An instrumented class: once for each distinct (name, bytes).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Binary name with slashes: `java/util/HashMap$Node`.
+    pub name: String,
+    /// Class of the defining loader, `boot` for the boot loader.
+    pub loader: String,
+    /// xxh3-64 of the class bytes as the agent got them.
+    pub hash: u64,
+    /// SourceFile attribute.
+    pub source_file: Option<String>,
+    /// Instrumented methods.
+    pub methods: Vec<Method>,
+}
+
+/// An instrumented method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Index used in counters.bin.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// Descriptor.
+    pub descriptor: String,
+    /// Line numbers: (first bytecode index, line), by bytecode index.
+    pub lines: Vec<(u16, u16)>,
+    /// The numbering that its IDs are decoded with.
+    pub flow: Flow,
+}
+
+/// What stays plain, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Binary name with slashes.
+    pub class: String,
+    /// Method name; empty = the whole class.
+    pub method: String,
+    /// Method descriptor.
+    pub descriptor: String,
+    /// Reason in words, stable wording.
+    pub reason: String,
+}
