@@ -118,7 +118,7 @@ pub mod row {
     pub const TABLE: u64 = 40;
     /// u32 shift of the hash: slot = (id * HASH_MUL as u32) >> shift.
     pub const SHIFT: u64 = 48;
-    /// u32 flags: 1 = in a shared arena (atomic counts).
+    /// u32 flags: bit 0 = in a shared arena (atomic counts); bits 8.. = arena.
     pub const FLAGS: u64 = 52;
     /// u64 address of the real edge table (hash rows): the one the reader reads.
     pub const REAL_TABLE: u64 = 56;
@@ -144,7 +144,7 @@ pub mod table {
 }
 
 /// Size of a k-SF node. Roots are found through the method's root row, which is a hash row whose edges' `next` is the tree's root.
-pub const KSF_BYTES: u64 = 32;
+pub const KSF_BYTES: u64 = 48;
 /// Offsets in a k-SF node.
 pub mod ksf {
     /// u32 path ID.
@@ -157,4 +157,8 @@ pub mod ksf {
     pub const FIRST: u64 = 24;
     /// u32 next sibling, (address - base) / 16; 0 = none.
     pub const SIBLING: u64 = 28;
+    /// u32 the method's root row, (address - base) / 16.
+    pub const ROOT: u64 = 32;
+    /// u32 flags, as in a row.
+    pub const FLAGS: u64 = 36;
 }
