@@ -1,0 +1,217 @@
+//! What a reader of a profile sees.
+
+use std::collections::BTreeMap;
+
+pub use borescope_cfg::flow::{EdgeKind, StartKind};
+use borescope_paths::KIpf;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// `manifest.json`: what was profiled and how well that went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of borescope that sealed the profile.
+    pub borescope: String,
+    /// Version of the profile format.
+    pub schema: u32,
+    /// The JVM.
+    pub target: Target,
+    /// `automaton`, `ksf`, `blpp-hash` or `blpp-dense`.
+    pub engine: String,
+    /// Longest sequence of path IDs that was counted.
+    pub k: u32,
+    /// Why counting stopped before the program ended; `None` = it did not.
+    pub stopped: Option<String>,
+    /// Path IDs that found no memory and were not counted.
+    pub lost: u64,
+    /// One line each: what the user should know (from the agent, and what sealing found).
+    pub notices: Vec<String>,
+    /// Sums over all methods.
+    pub totals: Totals,
+    /// What of `meta.log` could not be read; `None` = all of it was.
+    pub log_torn: Option<String>,
+    /// What of `counters.bin` could not be read; `None` = all of it was.
+    pub counters_torn: Option<String>,
+}
+
+/// The JVM that was profiled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// Process id.
+    pub pid: u32,
+    /// `java.version`, such as `17.0.15`.
+    pub jdk: String,
+    /// Name and version of the VM.
+    pub vm: String,
+    /// Garbage collector.
+    pub collector: String,
+    /// Main class or jar with its arguments.
+    pub command: String,
+    /// Milliseconds since 1970.
+    pub started: u64,
+    /// Milliseconds since 1970; `None` = did not end in order (killed, or still running when sealed).
+    pub ended: Option<u64>,
+    /// The JVM had not ended in order: activations in flight are included as far as they were counted.
+    pub sealed_after_crash: bool,
+    /// Include globs as given.
+    pub include: Vec<String>,
+    /// Exclude globs as given.
+    pub exclude: Vec<String>,
+}
+
+/// Sums over all methods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Instrumented classes.
+    pub classes: u64,
+    /// Instrumented methods.
+    pub methods: u64,
+    /// Instrumented methods that ran at least once.
+    pub methods_executed: u64,
+    /// Classes and methods that stayed plain.
+    pub skipped: u64,
+    /// Activations.
+    pub activations: u64,
+    /// Path IDs counted (the sum of all path counts).
+    pub ids: u64,
+    /// Path ends by an exception (see [`Method::unfinished`]).
+    pub unfinished: u64,
+    /// Distinct paths that ran.
+    pub paths: u64,
+    /// Nodes of all k-IPFs: distinct sequences of 1 to k path IDs.
+    pub kipf_nodes: u64,
+}
+
+/// An instrumented method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Index that the other tables use. Ascending in [`Profile::methods`], not necessarily without gaps.
+    pub index: u32,
+    /// Class as in Java source: `java.util.HashMap$Node`.
+    pub class: String,
+    /// Name, `<init>` and `<clinit>` included.
+    pub method: String,
+    /// Descriptor, `(ILjava/lang/String;)V`.
+    pub descriptor: String,
+    /// SourceFile attribute of the class.
+    pub source_file: Option<String>,
+    /// Class of the defining loader, `boot` for the boot loader.
+    pub loader: String,
+    /// xxh3-64 of the class bytes: tells classes of one name apart.
+    pub class_hash: u64,
+    /// Class records that this one stands for (same name and bytes).
+    pub instances: u32,
+    /// Number of acyclic paths had no edge been cut, in decimal: may exceed 2^127.
+    pub num_paths: String,
+    /// Number of path IDs: all IDs are below it.
+    pub numbered_paths: u32,
+    /// Times the method was entered.
+    pub activations: u64,
+    /// Paths that an exception (not an athrow of the method itself) interrupted, so that no ID was counted for them; if the JVM did not
+    /// end in order also those that were in flight.
+    pub unfinished: u64,
+    /// Path IDs counted.
+    pub ids: u64,
+    /// Distinct paths that ran.
+    pub paths: u64,
+    /// False: the counts are lower bounds (counting stopped early, or a part of the spool is missing).
+    pub exact: bool,
+    /// Lowest and highest source line, if known.
+    pub lines: Option<(u16, u16)>,
+}
+
+/// A class or method that stayed plain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Class as in Java source.
+    pub class: String,
+    /// Method name; empty = the whole class.
+    pub method: String,
+    /// Method descriptor; empty = the whole class.
+    pub descriptor: String,
+    /// `paths`.
+    pub lens: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A path that ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRow {
+    /// Path ID.
+    pub id: u32,
+    /// Times it ran to its end.
+    pub count: u64,
+    /// Source lines it covers, ascending, each once; empty = the class has no line numbers.
+    pub lines: Vec<u16>,
+    /// Bytecode it runs: half-open ranges `[start, end)` in execution order, adjacent ones joined.
+    pub bcis: Vec<(u32, u32)>,
+    /// Why a path starts at its first block.
+    pub starts: StartKind,
+    /// How it ends: never `Forward`.
+    pub ends: EdgeKind,
+}
+
+/// What a method did.
+#[derive(Clone, Debug)]
+pub struct MethodDetail {
+    /// Paths that ran, the most frequent first, then by ID.
+    pub paths: Vec<PathRow>,
+    /// Sequences of 1 to k path IDs that followed one another in an activation; level 1 = the paths.
+    pub kipf: KIpf,
+}
+
+/// A profile to read. The small tables are in memory; the rest is read a method at a time.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub(crate) manifest: Manifest,
+    pub(crate) methods: Vec<Method>,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) details: Details,
+}
+
+/// Where the details of methods come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Details {
+    Memory(BTreeMap<u32, MethodDetail>),
+}
+
+impl Profile {
+    /// A profile made of its parts, in memory only. `methods` must be ascending by index.
+    pub fn from_parts(
+        manifest: Manifest,
+        methods: Vec<Method>,
+        skipped: Vec<Skipped>,
+        details: BTreeMap<u32, MethodDetail>,
+    ) -> Profile {
+        Profile {
+            manifest,
+            methods,
+            skipped,
+            details: Details::Memory(details),
+        }
+    }
+
+    /// What was profiled.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// All instrumented methods by index, those that never ran included.
+    pub fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
+    /// What stayed plain.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Paths and k-IPF of the method with this [`Method::index`]. Read from the files at each call: keep it if needed twice.
+    pub fn detail(&self, index: u32) -> Result<MethodDetail, Error> {
+        match &self.details {
+            Details::Memory(details) => details.get(&index).cloned().ok_or(Error::NoMethod(index)),
+        }
+    }
+}
