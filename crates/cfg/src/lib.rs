@@ -1,2 +1,82 @@
 //! The control-flow graph of a method, its loops, its Ball-Larus numbering and where the probes go.
+//!
+//! Comes in: the code and the exception table of one method ([`Builder`]). Goes out: a [`flow::Flow`], which is stored and with
+//! which every decoder turns path IDs back into blocks, bytecode ranges and lines; and the list of [`Probe`]s that make the method
+//! emit these IDs. Must never happen here: knowing how a probe is encoded or what an engine does with an ID; a panic on hostile
+//! code or a hostile flow. docs/control-flow.md teaches the rules with a drawing for each case.
+
+pub mod at;
+mod decimal;
 pub mod flow;
+mod graph;
+mod loops;
+mod number;
+mod probe;
+mod validate;
+
+use flow::Flow;
+pub use number::MAX_PATHS;
+pub use probe::{Probe, Then};
+pub use validate::Invalid;
+
+/// Why a method gets no probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Skip {
+    /// jsr or ret can be reached (class files before version 51).
+    #[error("uses jsr/ret subroutines")]
+    JsrRet,
+    /// A handler can be reached by a branch or from the instruction before it too, so that code at its start cannot tell whether an
+    /// exception was caught.
+    #[error("an exception handler is also reached without an exception")]
+    HandlerByFlow,
+    /// The code is not what a JVM's verifier accepts.
+    #[error("malformed code: {0}")]
+    Malformed(&'static str),
+}
+
+/// Builds flows and probe lists; keeps its buffers from method to method.
+#[derive(Debug, Default)]
+pub struct Builder {
+    graph: graph::Graph,
+    loops: loops::Loops,
+    numbers: number::Numbers,
+    placing: probe::Placing,
+}
+
+impl Builder {
+    /// With empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// [`Builder::build`] from a bare `code` array and exception table entries (start, end, handler).
+    pub fn build_parts(
+        &mut self,
+        code: &[u8],
+        handlers: impl IntoIterator<Item = (u16, u16, u16)>,
+    ) -> Result<(Flow, Vec<Probe>), Skip> {
+        let guards = &mut self.graph.guards;
+        guards.clear();
+        guards.extend(
+            handlers
+                .into_iter()
+                .map(|(start, end, handler)| graph::Guard {
+                    start,
+                    end,
+                    handler,
+                }),
+        );
+        self.graph.build(code)?;
+        self.loops.find(&mut self.graph);
+        let (num_paths, uncut_paths) = self.numbers.run(&mut self.graph, &self.loops);
+        let probes = self.placing.place(&self.graph, &self.numbers);
+        let flow = Flow {
+            blocks: self.graph.blocks.clone(),
+            starts: self.numbers.starts.clone(),
+            edges: self.graph.edges.clone(),
+            num_paths,
+            uncut_paths,
+        };
+        Ok((flow, probes))
+    }
+}

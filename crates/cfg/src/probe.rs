@@ -1,0 +1,177 @@
+//! Where probes go and what they do, in terms of the path register `r` and the engine's state `s`.
+//!
+//! A probe on an edge of value 0 that does not end a path is none. A block with one way out carries its probe before its last
+//! instruction (which is a jump, xreturn or athrow, so it has not done anything yet), an edge to a block that nothing else leads to
+//! carries it at the start of that block: only what is left needs code on the edge itself.
+
+use crate::at::At;
+use crate::flow::{Edge, EdgeKind};
+use crate::graph::{Exit, Graph, NONE};
+use crate::number::Numbers;
+
+/// A piece of code to insert. Probes at one place run in the order in which they are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// At [`At::Entry`]: `s = enter(); r = value`. Always the first probe.
+    Enter {
+        /// The entry's start value.
+        value: u32,
+    },
+    /// `r += value`.
+    Add {
+        /// Where.
+        at: At,
+        /// Never 0.
+        value: u32,
+    },
+    /// A path ends: emit the ID `r + add`.
+    Emit {
+        /// Where.
+        at: At,
+        /// Value of the path's last edge.
+        add: u32,
+        /// What happens after.
+        then: Then,
+    },
+    /// At the start of an exception handler, which nothing but exceptions leads to: `caught(s); r = value`.
+    Caught {
+        /// First instruction of the handler.
+        bci: u16,
+        /// The handler's start value.
+        value: u32,
+    },
+}
+
+/// What happens after an ID is emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// `s = hit(s, id); r = value`: the next path starts.
+    Restart(u32),
+    /// `exit(s, id)`: xreturn, or athrow that no handler of this method covers.
+    Leave,
+    /// `s = hit(s, id)`: athrow that a handler of this method covers. Either its probe starts the next path, or the activation
+    /// ends.
+    Continue,
+}
+
+impl Probe {
+    /// Where the code goes.
+    pub fn at(&self) -> At {
+        match *self {
+            Self::Enter { .. } => At::Entry,
+            Self::Add { at, .. } | Self::Emit { at, .. } => at,
+            Self::Caught { bci, .. } => At::Before(bci),
+        }
+    }
+}
+
+/// Buffers of [`place`].
+#[derive(Debug, Default)]
+pub(crate) struct Placing {
+    /// By block: the edge whose probe goes at the block's start.
+    at_start: Vec<u32>,
+    handler: Vec<bool>,
+}
+
+impl Placing {
+    /// Lists the probes of a numbered graph, by the bytecode index of the instruction before or after which they go.
+    pub(crate) fn place(&mut self, graph: &Graph, numbers: &Numbers) -> Vec<Probe> {
+        let blocks = graph.blocks.len();
+        crate::loops::reset(&mut self.at_start, blocks, NONE);
+        crate::loops::reset(&mut self.handler, blocks, false);
+        for &handler in &graph.handlers {
+            self.handler[handler as usize] = true;
+        }
+        for (i, edge) in graph.edges.iter().enumerate() {
+            // The entry has one more way in than in-edges. (Handlers have no in-edges at all.)
+            if edge.to != NONE && edge.to != 0 && numbers.in_degree[edge.to as usize] == 1 {
+                self.at_start[edge.to as usize] = i as u32;
+            }
+        }
+        let mut probes = Vec::with_capacity(1 + graph.edges.len());
+        probes.push(Probe::Enter {
+            value: numbers.start_value(0),
+        });
+        for block in 0..blocks as u32 {
+            let start = graph.blocks[block as usize].start;
+            let into = self.at_start[block as usize];
+            if into != NONE {
+                let edge = graph.edges[into as usize];
+                if branches(graph, edge.from) {
+                    probes.extend(act(&edge, At::Before(start), Then::Leave, numbers));
+                }
+            }
+            if self.handler[block as usize] {
+                probes.push(Probe::Caught {
+                    bci: start,
+                    value: numbers.start_value(block),
+                });
+            }
+            self.place_out(graph, numbers, block, &mut probes);
+        }
+        probes
+    }
+
+    fn place_out(&self, graph: &Graph, numbers: &Numbers, block: u32, probes: &mut Vec<Probe>) {
+        let last = graph.lasts[block as usize];
+        let range = graph.range(block);
+        if !branches(graph, block) {
+            let edge = &graph.edges[range.start];
+            let at = match graph.exits[block as usize] {
+                // The last instruction may throw: the path has not ended before it is done.
+                Exit::Fall => At::FallThrough(last),
+                _ => At::Before(last),
+            };
+            let covered = edge.kind == EdgeKind::Throw
+                && graph
+                    .guards
+                    .iter()
+                    .any(|g| (g.start..g.end).contains(&last));
+            let then = if covered { Then::Continue } else { Then::Leave };
+            probes.extend(act(edge, at, then, numbers));
+            return;
+        }
+        let end = graph.blocks[block as usize].end;
+        let is_switch = graph.exits[block as usize] == Exit::Switch;
+        // The fall-through's code comes first in the method.
+        for fall_through in [true, false] {
+            for i in range.clone() {
+                let edge = &graph.edges[i];
+                if self.at_start[edge.to as usize] == i as u32 {
+                    continue;
+                }
+                let target = graph.blocks[edge.to as usize].start;
+                let falls = !is_switch && target == end;
+                if falls != fall_through {
+                    continue;
+                }
+                let at = if falls {
+                    At::FallThrough(last)
+                } else {
+                    At::Taken { from: last, target }
+                };
+                probes.extend(act(edge, at, Then::Leave, numbers));
+            }
+        }
+    }
+}
+
+/// Whether a block has more than one way out.
+fn branches(graph: &Graph, block: u32) -> bool {
+    graph.range(block).len() > 1
+}
+
+/// What an edge does, if anything; `leave` is what follows after a return or throw.
+fn act(edge: &Edge, at: At, leave: Then, numbers: &Numbers) -> Option<Probe> {
+    let value = edge.value;
+    let then = match edge.kind {
+        EdgeKind::Forward => return (value != 0).then_some(Probe::Add { at, value }),
+        EdgeKind::Back | EdgeKind::Cut => Then::Restart(numbers.start_value(edge.to)),
+        EdgeKind::Return | EdgeKind::Throw => leave,
+    };
+    Some(Probe::Emit {
+        at,
+        add: value,
+        then,
+    })
+}
