@@ -143,7 +143,7 @@ pub struct PathRow {
     pub id: u32,
     /// Times it ran to its end.
     pub count: u64,
-    /// Source lines it covers, ascending, each once; empty = the class has no line numbers.
+    /// Source lines it runs through, in execution order, without repeats in a row; empty = the class has no line numbers.
     pub lines: Vec<u16>,
     /// Bytecode it runs: half-open ranges `[start, end)` in execution order, adjacent ones joined.
     pub bcis: Vec<(u32, u32)>,

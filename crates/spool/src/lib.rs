@@ -5,6 +5,9 @@
 //! length and offset is checked, damage is reported beside what could be read, and no input may panic, loop or allocate beyond
 //! a small multiple of its own size.
 pub mod codec;
+pub mod counters;
 pub mod layout;
 pub mod log;
 pub mod meta;
+pub mod source;
+pub mod testing;

@@ -24,6 +24,20 @@ pub struct Damaged {
     pub reason: DecodeError,
 }
 
+/// Refuses a class with a flow that contradicts itself: its path IDs would decode to nonsense.
+fn validated(record: Record) -> Result<Record, DecodeError> {
+    if let Record::Class(class) = &record {
+        for method in &class.methods {
+            let flow = |reason: borescope_cfg::Invalid| DecodeError::Flow {
+                index: method.index,
+                reason: reason.to_string(),
+            };
+            method.flow.validate().map_err(flow)?;
+        }
+    }
+    Ok(record)
+}
+
 /// Iterates over the records of a log held in memory.
 #[derive(Clone, Debug)]
 pub struct LogReader<'a> {
@@ -85,7 +99,7 @@ impl Iterator for LogReader<'_> {
     fn next(&mut self) -> Option<Record> {
         loop {
             let offset = self.offset;
-            match Record::decode(self.payload()?) {
+            match Record::decode(self.payload()?).and_then(validated) {
                 Ok(record) => return Some(record),
                 Err(reason) => self.damaged.push(Damaged { offset, reason }),
             }

@@ -1,8 +1,10 @@
 //! `meta.log`: what is encoded decodes to the same, and no damage makes the reader panic, loop or invent records.
 
 use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
+use borescope_spool::codec::DecodeError;
 use borescope_spool::log::{LogReader, Torn};
 use borescope_spool::meta::{Class, Method, Record, Skipped, Target};
+use borescope_spool::testing::{switch_loop, worked_example};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -58,13 +60,18 @@ fn flow() -> impl Strategy<Value = Flow> {
         })
 }
 
-fn method() -> impl Strategy<Value = Method> {
+/// Flows that the log's reader accepts.
+fn valid_flow() -> impl Strategy<Value = Flow> {
+    prop_oneof![Just(worked_example()), (1..40u16).prop_map(switch_loop)]
+}
+
+fn method(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Method> {
     (
         any::<u32>(),
         ".{0,8}",
         ".{0,8}",
         vec(any::<(u16, u16)>(), 0..5),
-        flow(),
+        flow,
     )
         .prop_map(|(index, name, descriptor, lines, flow)| Method {
             index,
@@ -75,7 +82,7 @@ fn method() -> impl Strategy<Value = Method> {
         })
 }
 
-fn record() -> impl Strategy<Value = Record> {
+fn record_with(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Record> {
     let globs = || vec(".{0,6}", 0..3);
     let target = (
         any::<u32>(),
@@ -103,7 +110,7 @@ fn record() -> impl Strategy<Value = Record> {
         ".{0,9}",
         any::<u64>(),
         prop::option::of(".{0,9}"),
-        vec(method(), 0..4),
+        vec(method(flow), 0..4),
     )
         .prop_map(|(name, loader, hash, source_file, methods)| {
             Record::Class(Class {
@@ -126,6 +133,10 @@ fn record() -> impl Strategy<Value = Record> {
     prop_oneof![target, class, skipped, ".{0,40}".prop_map(Record::Notice)]
 }
 
+fn record() -> impl Strategy<Value = Record> {
+    record_with(valid_flow())
+}
+
 fn records() -> impl Strategy<Value = Vec<Record>> {
     vec(record(), 0..6)
 }
@@ -135,6 +146,14 @@ fn encode(records: &[Record]) -> Vec<u8> {
 }
 
 proptest! {
+    /// The codec itself carries any flow, sound or not.
+    #[test]
+    fn any_record_comes_back(record in record_with(flow())) {
+        let bytes = record.encode();
+        prop_assert_eq!(&bytes[..4], &(bytes.len() as u32 - 8).to_le_bytes());
+        prop_assert_eq!(Record::decode(&bytes[8..]), Ok(record));
+    }
+
     #[test]
     fn whole_logs_come_back(records in records()) {
         let bytes = encode(&records);
@@ -166,7 +185,7 @@ proptest! {
 
     /// Payloads with a right CRC but changed bytes reach the decoder, as the CRC would otherwise hide it from the test.
     #[test]
-    fn changed_payloads_never_panic(record in record(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in any::<prop::sample::Index>()) {
+    fn changed_payloads_never_panic(record in record_with(flow()), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in any::<prop::sample::Index>()) {
         let mut payload = record.encode().split_off(8);
         for (at, value) in changes {
             let at = at.index(payload.len());
@@ -209,6 +228,34 @@ fn a_record_of_the_future_is_left_out_and_named() {
     };
     assert_eq!(damaged.offset, offset);
     assert_eq!(damaged.reason.to_string(), "unknown record kind 99");
+}
+
+/// A flow that contradicts itself would decode path IDs to nonsense.
+#[test]
+fn a_class_with_an_unsound_flow_is_left_out_and_named() {
+    let mut flow = worked_example();
+    flow.edges[2].value = 3;
+    let method = Method {
+        index: 5,
+        name: "m".into(),
+        descriptor: "()V".into(),
+        lines: vec![],
+        flow,
+    };
+    let class = Class {
+        name: "C".into(),
+        loader: "boot".into(),
+        hash: 0,
+        source_file: None,
+        methods: vec![method],
+    };
+    let bytes = Record::Class(class).encode();
+    let mut reader = LogReader::new(&bytes);
+    assert_eq!(reader.next(), None);
+    assert_eq!(reader.torn(), None);
+    assert!(
+        matches!(reader.damaged(), [one] if matches!(one.reason, DecodeError::Flow { index: 5, .. }))
+    );
 }
 
 #[test]

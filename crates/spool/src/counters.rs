@@ -1,0 +1,574 @@
+//! Reads `counters.bin`: the rows of the engine, their edges and windows, and the trees of the k-SF.
+//!
+//! The file may be read while the JVM writes it, after the JVM was killed, or after bytes of it were lost. So each offset is checked before
+//! it is followed, a record belongs to exactly one row (tables and k-SF nodes name theirs), and so the work is linear in
+//! the size of the file whatever it holds. What does not add up is left out and named in [`Damage`].
+
+use std::collections::HashSet;
+
+use crate::layout::{
+    self, CHUNK_HEADER_BYTES, CHUNK_MAGIC, DENSE_EDGE_BYTES, Engine, HEADER_BYTES, KSF_BYTES, Kind,
+    NO_ID, ROW_BYTES, Stop, TABLE_BYTES, TABLE_EDGE_BYTES,
+};
+use crate::source::Source;
+
+/// Largest k that a spool may name.
+pub const MAX_K: u32 = 64;
+
+/// Why a file is not a `counters.bin`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// Shorter than a file header.
+    #[error("{0} bytes, the header alone has {HEADER_BYTES}")]
+    Short(u64),
+    /// The first bytes are others.
+    #[error("does not begin with the magic number of this version")]
+    Magic,
+    /// A field of the header has an impossible value.
+    #[error("impossible {field} {value} in the header")]
+    Field {
+        /// Its name in `layout::header`.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+    },
+}
+
+/// The file header, as it was when [`Counters::new`] read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Address of offset 0 in the JVM.
+    pub base: u64,
+    /// End of the last chunk.
+    pub allocated: u64,
+    /// Engine.
+    pub engine: Engine,
+    /// k.
+    pub k: u32,
+    /// Why counting stopped.
+    pub stop: Stop,
+    /// The JVM ended in order.
+    pub ended: bool,
+    /// Items not counted.
+    pub lost: u64,
+    /// Milliseconds since 1970 at the end, 0 = unknown.
+    pub ended_at: u64,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// File offset.
+    pub offset: u64,
+    /// Index of the method.
+    pub method: u32,
+    /// Last path ID of the window; `None` = the root.
+    pub id: Option<u32>,
+    /// File offset of the row whose edge made this one; `None` = the root.
+    pub parent: Option<u64>,
+    /// Activations (root rows only).
+    pub enters: u64,
+    /// Entries of exception handlers while in this row.
+    pub caught: u64,
+    /// In a shared arena.
+    pub shared: bool,
+    edges: EdgesAt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EdgesAt {
+    Dense(u32),
+    /// File offset of the table; 0 = none yet.
+    Hash(u64),
+}
+
+impl Row {
+    /// True if the edges are in a hash table.
+    pub fn is_hash(&self) -> bool {
+        matches!(self.edges, EdgesAt::Hash(_))
+    }
+}
+
+/// An edge of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Path ID.
+    pub id: u32,
+    /// File offset of the next row (of the tree's root for a k-SF), if it was made.
+    pub next: Option<u64>,
+    /// Count.
+    pub count: u64,
+}
+
+/// The window of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Last path IDs, oldest first, at most k - 1.
+    pub ids: Vec<u32>,
+    /// False: the chain of parents is broken; `ids` are the newest of the window.
+    pub whole: bool,
+}
+
+/// What could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Number of places.
+    pub places: u64,
+    /// File offset and reason of the first.
+    pub first: Option<(u64, &'static str)>,
+}
+
+impl Damage {
+    /// Notes one place.
+    pub fn add(&mut self, offset: u64, reason: &'static str) {
+        self.places += 1;
+        self.first.get_or_insert((offset, reason));
+    }
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.first {
+            None => f.write_str("nothing"),
+            Some((offset, reason)) => write!(
+                f,
+                "{} place(s), the first at offset {offset}: {reason}",
+                self.places
+            ),
+        }
+    }
+}
+
+/// The counters of a JVM.
+#[derive(Debug)]
+pub struct Counters<S> {
+    source: S,
+    header: Header,
+    /// Nothing is read from here on.
+    end: u64,
+}
+
+impl<S: Source> Counters<S> {
+    /// Reads the header.
+    pub fn new(source: S) -> Result<Self, HeaderError> {
+        use layout::header::*;
+        let mut bytes = [0; HEADER_BYTES as usize];
+        if !source.read(0, &mut bytes) {
+            return Err(HeaderError::Short(source.len()));
+        }
+        if u64_at(&bytes, MAGIC) != layout::MAGIC {
+            return Err(HeaderError::Magic);
+        }
+        let impossible = |field, value| Err(HeaderError::Field { field, value });
+        let engine = match u32_at(&bytes, ENGINE) {
+            0 => Engine::Automaton,
+            1 => Engine::Ksf,
+            2 => Engine::BlppHash,
+            3 => Engine::BlppDense,
+            other => return impossible("ENGINE", other.into()),
+        };
+        let k = u32_at(&bytes, K);
+        if !(1..=MAX_K).contains(&k) {
+            return impossible("K", k.into());
+        }
+        let stop = match u32_at(&bytes, STOP) {
+            0 => Stop::No,
+            1 => Stop::Memory,
+            2 => Stop::DiskFull,
+            other => return impossible("STOP", other.into()),
+        };
+        let allocated = u64_at(&bytes, ALLOCATED);
+        if allocated < HEADER_BYTES {
+            return impossible("ALLOCATED", allocated);
+        }
+        let header = Header {
+            base: u64_at(&bytes, BASE),
+            allocated,
+            engine,
+            k,
+            stop,
+            ended: u32_at(&bytes, ENDED) != 0,
+            lost: u64_at(&bytes, LOST),
+            ended_at: u64_at(&bytes, ENDED_AT),
+        };
+        let end = allocated.min(source.len());
+        Ok(Counters {
+            source,
+            header,
+            end,
+        })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// All rows, in file order.
+    pub fn rows(&self) -> Rows<'_, S> {
+        let mut damage = Damage::default();
+        if self.end < self.header.allocated {
+            damage.add(self.end, "the file ends before its last chunk does");
+        }
+        Rows {
+            counters: self,
+            record: HEADER_BYTES,
+            used_end: HEADER_BYTES,
+            chunk_end: HEADER_BYTES,
+            damage,
+        }
+    }
+
+    /// The row at a file offset; `None` = there is none.
+    pub fn row(&self, offset: u64) -> Option<Row> {
+        use layout::row::*;
+        let bytes: [u8; ROW_BYTES as usize] = self.record(offset)?;
+        let size = u32_at(&bytes, BYTES);
+        let kind = u32_at(&bytes, KIND);
+        let edges = if kind == Kind::DenseRow as u32 {
+            let edges = u64::from(size).checked_sub(ROW_BYTES)? / DENSE_EDGE_BYTES;
+            EdgesAt::Dense(u32::try_from(edges).ok()?)
+        } else if kind == Kind::HashRow as u32 && u64::from(size) >= ROW_BYTES {
+            let table = u64_at(&bytes, REAL_TABLE);
+            // An address below the base is no table: offset 1 is never one either.
+            EdgesAt::Hash(if table == 0 {
+                0
+            } else {
+                table.checked_sub(self.header.base).unwrap_or(1)
+            })
+        } else {
+            return None;
+        };
+        let id = u32_at(&bytes, ID);
+        let parent = u64_at(&bytes, PARENT);
+        Some(Row {
+            offset,
+            method: u32_at(&bytes, METHOD),
+            id: (id != NO_ID).then_some(id),
+            parent: (parent != 0).then(|| parent.checked_sub(self.header.base).unwrap_or(1)),
+            enters: u64_at(&bytes, ENTERS),
+            caught: u64_at(&bytes, CAUGHT),
+            shared: u32_at(&bytes, FLAGS) & 1 != 0,
+            edges,
+        })
+    }
+
+    /// The edges of a row that were ever taken. `Err` = its edge table is damaged: the reason.
+    pub fn edges(&self, row: &Row) -> Result<Edges<'_, S>, &'static str> {
+        let (at, left, dense) = match row.edges {
+            EdgesAt::Dense(edges) => (row.offset + ROW_BYTES, edges, true),
+            EdgesAt::Hash(0) => (0, 0, false),
+            EdgesAt::Hash(table) => {
+                let slots = self.retry(table, || self.slots(table, row.offset));
+                (
+                    table.wrapping_add(TABLE_BYTES),
+                    slots.ok_or("the edge table of a row is not one")?,
+                    false,
+                )
+            }
+        };
+        Ok(Edges {
+            counters: self,
+            at,
+            left,
+            id: 0,
+            dense,
+        })
+    }
+
+    /// Number of slots of the table at `offset`, if it is one and `row` owns it.
+    fn slots(&self, offset: u64, row: u64) -> Option<u32> {
+        use layout::table::*;
+        let bytes: [u8; TABLE_BYTES as usize] = self.record(offset)?;
+        let slots = u32_at(&bytes, SLOTS);
+        let size = TABLE_BYTES + u64::from(slots) * TABLE_EDGE_BYTES;
+        let right = u32_at(&bytes, layout::row::KIND) == Kind::Table as u32
+            && u64::from(u32_at(&bytes, layout::row::BYTES)) == size
+            && u64_at(&bytes, ROW).checked_sub(self.header.base) == Some(row);
+        right.then_some(slots)
+    }
+
+    /// The window of a row, read along its parents.
+    pub fn window(&self, row: &Row) -> Window {
+        let limit = self.header.k as usize - 1;
+        let mut ids = Vec::new();
+        let mut whole = true;
+        let mut at = *row;
+        while ids.len() < limit {
+            let Some(id) = at.id else { break };
+            ids.push(id);
+            let parent = at
+                .parent
+                .and_then(|parent| self.row(parent))
+                .filter(|parent| parent.method == row.method);
+            let Some(parent) = parent else {
+                whole = ids.len() == limit;
+                break;
+            };
+            at = parent;
+        }
+        ids.reverse();
+        Window { ids, whole }
+    }
+
+    /// Visits each node of the k-SF below the method's root row `row`: the path IDs from its tree's root down to it, and its count.
+    /// Parents come before children. `damage` gets what is left out.
+    pub fn ksf(&self, row: &Row, damage: &mut Damage, mut visit: impl FnMut(&[u32], u64)) {
+        let edges = match self.edges(row) {
+            Ok(edges) => edges,
+            Err(reason) => return damage.add(row.offset, reason),
+        };
+        let mut seen = HashSet::new();
+        let mut path = Vec::new();
+        let mut stack = Vec::new();
+        for edge in edges {
+            match edge.next {
+                // The root is linked after its edge is made.
+                None => continue,
+                Some(next) => stack.push((next, 0)),
+            }
+            while let Some((offset, depth)) = stack.pop() {
+                let node = self
+                    .node(offset)
+                    .filter(|node| node.root == row.offset && node.depth == depth);
+                let Some(node) = node.filter(|_| seen.insert(offset)) else {
+                    damage.add(offset, "a k-SF node is not one of its tree");
+                    continue;
+                };
+                // Only this tree's siblings of this depth are on the stack above its ancestors: the path is theirs.
+                path.truncate(depth as usize);
+                path.push(node.id);
+                visit(&path, node.count);
+                if depth > 0 {
+                    stack.extend(node.sibling.map(|sibling| (sibling, depth)));
+                }
+                stack.extend(node.first.map(|child| (child, depth + 1)));
+            }
+        }
+    }
+
+    fn node(&self, offset: u64) -> Option<Node> {
+        use layout::ksf::*;
+        let bytes: [u8; KSF_BYTES as usize] = self.record(offset)?;
+        let link = |at| match u64::from(u32_at(&bytes, at)) {
+            0 => None,
+            units => Some(units * 16),
+        };
+        let is_node = u32_at(&bytes, layout::row::KIND) == Kind::KsfNode as u32
+            && u64::from(u32_at(&bytes, layout::row::BYTES)) == KSF_BYTES;
+        is_node.then(|| Node {
+            id: u32_at(&bytes, ID),
+            depth: u32_at(&bytes, DEPTH),
+            count: u64_at(&bytes, COUNT),
+            first: link(FIRST),
+            sibling: link(SIBLING),
+            root: link(ROOT).unwrap_or(0),
+        })
+    }
+
+    /// What a link leads to may be younger than the cached copy of its bytes.
+    fn retry<T>(&self, offset: u64, read: impl Fn() -> Option<T>) -> Option<T> {
+        read().or_else(|| {
+            self.source.refresh(offset);
+            read()
+        })
+    }
+
+    /// The first `N` bytes of a record at `offset`, if all of it lies where records are.
+    fn record<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+        if offset < HEADER_BYTES || offset % 16 != 0 {
+            return None;
+        }
+        let bytes: [u8; N] = self.bytes(offset)?;
+        let size = u64::from(u32_at(&bytes, layout::row::BYTES));
+        (offset.checked_add(size)? <= self.end).then_some(bytes)
+    }
+
+    fn bytes<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        (offset.checked_add(N as u64)? <= self.end && self.source.read(offset, &mut bytes))
+            .then_some(bytes)
+    }
+}
+
+struct Node {
+    id: u32,
+    depth: u32,
+    count: u64,
+    first: Option<u64>,
+    sibling: Option<u64>,
+    root: u64,
+}
+
+/// Iterator over rows: see [`Counters::rows`].
+#[derive(Debug)]
+pub struct Rows<'a, S> {
+    counters: &'a Counters<S>,
+    record: u64,
+    used_end: u64,
+    chunk_end: u64,
+    damage: Damage,
+}
+
+impl<S: Source> Rows<'_, S> {
+    /// What was left out so far.
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// Goes to the next chunk; false = there is none.
+    fn next_chunk(&mut self) -> bool {
+        use layout::chunk::*;
+        let start = self.chunk_end;
+        if start >= self.counters.end {
+            return false;
+        }
+        // Whatever is wrong with a chunk header, the chunks after it cannot be found: this is the last step.
+        self.chunk_end = self.counters.end;
+        let Some(bytes) = self
+            .counters
+            .bytes::<{ CHUNK_HEADER_BYTES as usize }>(start)
+        else {
+            self.damage.add(start, "a chunk header is cut off");
+            return false;
+        };
+        let (size, used) = (u64_at(&bytes, BYTES), u64_at(&bytes, USED));
+        if u32_at(&bytes, MAGIC) != CHUNK_MAGIC || size < CHUNK_HEADER_BYTES || size % 16 != 0 {
+            self.damage.add(start, "not a chunk header");
+            return false;
+        }
+        let chunk_end = start.saturating_add(size);
+        self.chunk_end = chunk_end.min(self.counters.end);
+        let used_end = start.saturating_add(used);
+        if used < CHUNK_HEADER_BYTES || used_end > chunk_end {
+            self.damage
+                .add(start, "a chunk has an impossible number of used bytes");
+        }
+        self.record = start + CHUNK_HEADER_BYTES;
+        // Beyond `used`, and in a hole left by lost pages, are zeroes or whatever was there: clip to the chunk.
+        self.used_end = used_end.min(self.chunk_end);
+        true
+    }
+}
+
+impl<S: Source> Iterator for Rows<'_, S> {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        loop {
+            while self.record >= self.used_end {
+                if !self.next_chunk() {
+                    return None;
+                }
+            }
+            let offset = self.record;
+            let head = self.counters.bytes::<16>(offset);
+            let size = head.map_or(0, |head| u64::from(u32_at(&head, layout::row::BYTES)));
+            if size < 16 || size % 16 != 0 || size > self.used_end - offset {
+                let reason = if self.used_end == self.counters.end
+                    && self.counters.end < self.counters.header.allocated
+                {
+                    "a record is cut off"
+                } else {
+                    "a record has an impossible size"
+                };
+                self.damage.add(offset, reason);
+                self.record = self.used_end;
+                continue;
+            }
+            self.record = offset + size;
+            let kind = head.map_or(0, |head| u32_at(&head, layout::row::KIND));
+            if kind == Kind::Table as u32 || kind == Kind::KsfNode as u32 {
+                continue;
+            }
+            match self.counters.row(offset) {
+                Some(row) => return Some(row),
+                None => self.damage.add(offset, "a record is of no known kind"),
+            }
+        }
+    }
+}
+
+/// Iterator over edges: see [`Counters::edges`].
+#[derive(Debug)]
+pub struct Edges<'a, S> {
+    counters: &'a Counters<S>,
+    at: u64,
+    left: u32,
+    id: u32,
+    dense: bool,
+}
+
+impl<S: Source> Edges<'_, S> {
+    /// `{u64 next, u64 count}`; `next` is negated in shared arenas. User addresses are below 2^63, so the sign tells.
+    fn dense(&self, bytes: &[u8; 16]) -> Option<Edge> {
+        let (next, count) = (u64_at(bytes, 0), u64_at(bytes, 8));
+        let address = if next >> 63 == 0 {
+            next
+        } else {
+            next.wrapping_neg()
+        };
+        let next = address
+            .checked_sub(self.counters.header.base)
+            .filter(|_| address != 0);
+        (address != 0 || count != 0).then_some(Edge {
+            id: self.id,
+            next,
+            count,
+        })
+    }
+
+    /// `{u32 id + 1, u32 next / 16 with the top bit for shared, u64 count}`.
+    fn hash(&self, bytes: &[u8; 16]) -> Option<Edge> {
+        let id = u32_at(bytes, 0).checked_sub(1)?;
+        let next = u64::from(u32_at(bytes, 4) & 0x7fff_ffff) * 16;
+        Some(Edge {
+            id,
+            next: (next != 0).then_some(next),
+            count: u64_at(bytes, 8),
+        })
+    }
+}
+
+impl<S: Source> Iterator for Edges<'_, S> {
+    type Item = Edge;
+
+    fn next(&mut self) -> Option<Edge> {
+        while self.left > 0 {
+            let Some(bytes) = self.counters.bytes::<16>(self.at) else {
+                self.left = 0;
+                return None;
+            };
+            let edge = if self.dense {
+                self.dense(&bytes)
+            } else {
+                self.hash(&bytes)
+            };
+            self.at += 16;
+            self.left -= 1;
+            self.id = self.id.wrapping_add(1);
+            if edge.is_some() {
+                return edge;
+            }
+        }
+        None
+    }
+}
+
+// The offsets are constants of `layout` within the fixed-size arrays read above.
+fn u32_at(bytes: &[u8], at: u64) -> u32 {
+    let at = at as usize;
+    bytes
+        .get(at..at + 4)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: u64) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}

@@ -1,0 +1,515 @@
+//! Makes spools without a JVM: a [`Builder`] fills an image of `counters.bin` as the agent's engines would, and a few flows to
+//! describe methods with. For tests of the crates that read spools.
+
+use std::collections::HashMap;
+
+use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
+
+use crate::layout::{
+    self, CHUNK_HEADER_BYTES, CHUNK_MAGIC, DENSE_EDGE_BYTES, Engine, HASH_MUL, HEADER_BYTES,
+    KSF_BYTES, Kind, MAGIC, NO_ID, ROW_BYTES, Stop, TABLE_BYTES, TABLE_EDGE_BYTES,
+};
+
+/// What happens in an activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A path ends.
+    Id(u32),
+    /// An exception handler is entered.
+    Caught,
+}
+
+/// An activation that is running.
+#[derive(Clone, Debug)]
+pub struct Activation {
+    arena: u32,
+    method: u32,
+    row: u64,
+    /// k-SF: items so far, tau and beta (0 = nil).
+    items: u64,
+    tau: u64,
+    beta: u64,
+}
+
+/// An image of `counters.bin` in the making.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    bytes: Vec<u8>,
+    engine: Engine,
+    k: u32,
+    chunk_bytes: u64,
+    dense_paths: u32,
+    shared_from: u32,
+    /// Offset of the open chunk of each arena.
+    chunks: HashMap<u32, u64>,
+    /// Number of paths by method: decides what its rows are.
+    paths: HashMap<u32, u32>,
+    rows: HashMap<(u32, u32, Vec<u32>), u64>,
+    windows: HashMap<u64, Vec<u32>>,
+}
+
+impl Builder {
+    /// An empty image. Rows of methods with up to 8 paths are dense, chunks have 4096 bytes, arenas from 1000 on are shared.
+    pub fn new(engine: Engine, k: u32) -> Builder {
+        let mut builder = Builder {
+            bytes: vec![0; HEADER_BYTES as usize],
+            engine,
+            k,
+            chunk_bytes: 4096,
+            dense_paths: match engine {
+                Engine::Automaton => 8,
+                Engine::BlppDense => u32::MAX,
+                Engine::Ksf | Engine::BlppHash => 0,
+            },
+            shared_from: 1000,
+            chunks: HashMap::new(),
+            paths: HashMap::new(),
+            rows: HashMap::new(),
+            windows: HashMap::new(),
+        };
+        builder.set_u64(layout::header::MAGIC, MAGIC);
+        builder.set_u64(layout::header::BASE, 0x7f12_3456_7000);
+        builder.set_u64(layout::header::ALLOCATED, HEADER_BYTES);
+        builder.set_u32(layout::header::ENGINE, engine as u32);
+        builder.set_u32(layout::header::K, k);
+        builder
+    }
+
+    /// Names the number of paths of a method; methods not named get hashed rows.
+    pub fn method(&mut self, method: u32, paths: u32) -> &mut Self {
+        self.paths.insert(method, paths);
+        self
+    }
+
+    /// Counts whole activations of a method on the thread that has this arena.
+    pub fn run(&mut self, arena: u32, method: u32, activations: &[Vec<u32>]) -> &mut Self {
+        for ids in activations {
+            let mut activation = self.enter(arena, method);
+            for &id in ids {
+                self.item(&mut activation, Item::Id(id));
+            }
+        }
+        self
+    }
+
+    /// Begins an activation.
+    pub fn enter(&mut self, arena: u32, method: u32) -> Activation {
+        let row = self.row(arena, method, &[], 0);
+        self.add(row + layout::row::ENTERS, 1);
+        Activation {
+            arena,
+            method,
+            row,
+            items: 0,
+            tau: 0,
+            beta: 0,
+        }
+    }
+
+    /// Goes on in an activation.
+    pub fn item(&mut self, activation: &mut Activation, item: Item) {
+        match (item, self.engine) {
+            (Item::Caught, _) => self.add(activation.row + layout::row::CAUGHT, 1),
+            (Item::Id(id), Engine::Ksf) => self.ksf(activation, id),
+            (Item::Id(id), _) => {
+                let edge = self.edge(activation.row, id);
+                self.add(edge + 8, 1);
+                activation.row = match self.next(edge, activation.row) {
+                    0 => self.link(activation, edge, id),
+                    next => next,
+                }
+            }
+        }
+    }
+
+    /// The image. `ended` = milliseconds since 1970 if the JVM ended in order.
+    pub fn finish(&self, ended: Option<u64>) -> Vec<u8> {
+        let mut done = self.clone();
+        if let Some(at) = ended {
+            done.set_u32(layout::header::ENDED, 1);
+            done.set_u64(layout::header::ENDED_AT, at);
+        }
+        done.bytes
+    }
+
+    /// Says that counting stopped, and how many items were lost.
+    pub fn stop(&mut self, stop: Stop, lost: u64) -> &mut Self {
+        self.set_u32(layout::header::STOP, stop as u32);
+        self.set_u64(layout::header::LOST, lost);
+        self
+    }
+
+    /// k-SF, seed 000 section on the data structure; see also shared definitions in `borescope_paths::ksf`.
+    fn ksf(&mut self, activation: &mut Activation, id: u32) {
+        let depth = self.k.saturating_sub(1);
+        if depth == 0 || activation.items % u64::from(depth) == 0 {
+            activation.beta = if depth == 0 { 0 } else { activation.tau };
+            activation.tau = self.tree(activation, id);
+        } else {
+            activation.tau = self.child(activation, activation.tau, id);
+        }
+        if activation.beta != 0 {
+            activation.beta = self.child(activation, activation.beta, id);
+        }
+        let counted = if activation.beta != 0 {
+            activation.beta
+        } else {
+            activation.tau
+        };
+        self.add(counted + layout::ksf::COUNT, 1);
+        activation.items += 1;
+    }
+
+    fn tree(&mut self, activation: &Activation, id: u32) -> u64 {
+        let edge = self.edge(activation.row, id);
+        match self.next(edge, activation.row) {
+            0 => {
+                let node = self.node(activation, id, 0);
+                // The table cannot have moved: a node is no edge.
+                self.set_next(edge, activation.row, node);
+                node
+            }
+            node => node,
+        }
+    }
+
+    fn child(&mut self, activation: &Activation, parent: u64, id: u32) -> u64 {
+        let mut last = 0;
+        let mut child = u64::from(self.u32(parent + layout::ksf::FIRST)) * 16;
+        while child != 0 {
+            if self.u32(child + layout::ksf::ID) == id {
+                return child;
+            }
+            last = child;
+            child = u64::from(self.u32(child + layout::ksf::SIBLING)) * 16;
+        }
+        let depth = self.u32(parent + layout::ksf::DEPTH) + 1;
+        let node = self.node(activation, id, depth);
+        let link = if last == 0 {
+            parent + layout::ksf::FIRST
+        } else {
+            last + layout::ksf::SIBLING
+        };
+        self.set_u32(link, (node / 16) as u32);
+        node
+    }
+
+    fn node(&mut self, activation: &Activation, id: u32, depth: u32) -> u64 {
+        let node = self.record(activation.arena, Kind::KsfNode, KSF_BYTES);
+        self.set_u32(node + layout::ksf::ID, id);
+        self.set_u32(node + layout::ksf::DEPTH, depth);
+        self.set_u32(node + layout::ksf::ROOT, (activation.row / 16) as u32);
+        self.set_u32(node + layout::ksf::FLAGS, self.flags(activation.arena));
+        node
+    }
+
+    /// The automaton's slow path: the row after `id`.
+    fn link(&mut self, activation: &Activation, edge: u64, id: u32) -> u64 {
+        let mut window = self
+            .windows
+            .get(&activation.row)
+            .cloned()
+            .unwrap_or_default();
+        window.push(id);
+        let limit = self.k as usize - 1;
+        window.drain(..window.len().saturating_sub(limit));
+        let next = self.row(activation.arena, activation.method, &window, activation.row);
+        self.set_next(edge, activation.row, next);
+        next
+    }
+
+    fn row(&mut self, arena: u32, method: u32, window: &[u32], parent: u64) -> u64 {
+        let key = (arena, method, window.to_vec());
+        if let Some(&row) = self.rows.get(&key) {
+            return row;
+        }
+        let paths = self.paths.get(&method).copied().unwrap_or(u32::MAX);
+        let dense = paths != u32::MAX && paths <= self.dense_paths;
+        let row = match dense {
+            true => self.record(
+                arena,
+                Kind::DenseRow,
+                ROW_BYTES + u64::from(paths) * DENSE_EDGE_BYTES,
+            ),
+            false => self.record(arena, Kind::HashRow, ROW_BYTES),
+        };
+        self.set_u32(row + layout::row::METHOD, method);
+        self.set_u32(
+            row + layout::row::ID,
+            window.last().copied().unwrap_or(NO_ID),
+        );
+        if !window.is_empty() {
+            self.set_u64(row + layout::row::PARENT, self.base() + parent);
+        }
+        self.set_u32(row + layout::row::FLAGS, self.flags(arena));
+        self.rows.insert(key, row);
+        self.windows.insert(row, window.to_vec());
+        row
+    }
+
+    fn flags(&self, arena: u32) -> u32 {
+        arena << 8 | u32::from(arena >= self.shared_from)
+    }
+
+    fn shared(&self, row: u64) -> bool {
+        self.u32(row + layout::row::FLAGS) & 1 != 0
+    }
+
+    /// Offset of the edge of a row, made if need be.
+    fn edge(&mut self, row: u64, id: u32) -> u64 {
+        if self.u32(row) == Kind::DenseRow as u32 {
+            return row + ROW_BYTES + u64::from(id) * DENSE_EDGE_BYTES;
+        }
+        let mut table = self.table(row);
+        if table != 0 {
+            let edge = self.slot(table, id);
+            if self.u32(edge) != 0 {
+                return edge;
+            }
+        }
+        let (slots, live) = match table {
+            0 => (0, 0),
+            table => (
+                self.u32(table + layout::table::SLOTS),
+                self.u32(table + layout::table::LIVE),
+            ),
+        };
+        if (live + 1) * 4 > slots * 3 {
+            table = self.grow(row, table, slots);
+        }
+        self.set_u32(table + layout::table::LIVE, live + 1);
+        let edge = self.slot(table, id);
+        self.set_u32(edge, id + 1);
+        edge
+    }
+
+    fn table(&self, row: u64) -> u64 {
+        self.u64(row + layout::row::REAL_TABLE)
+            .saturating_sub(self.base())
+    }
+
+    /// A table of twice the slots; the outgrown one stays with stale counts, as in the agent.
+    fn grow(&mut self, row: u64, old: u64, old_slots: u32) -> u64 {
+        let slots = (old_slots * 2).max(4);
+        let arena = self.u32(row + layout::row::FLAGS) >> 8;
+        let table = self.record(
+            arena,
+            Kind::Table,
+            TABLE_BYTES + u64::from(slots) * TABLE_EDGE_BYTES,
+        );
+        self.set_u64(table + layout::table::ROW, self.base() + row);
+        self.set_u32(table + layout::table::SLOTS, slots);
+        for slot in 0..old_slots {
+            let from = old + TABLE_BYTES + u64::from(slot) * TABLE_EDGE_BYTES;
+            let id = self.u32(from);
+            if id != 0 {
+                let to = self.slot(table, id - 1) as usize;
+                self.bytes
+                    .copy_within(from as usize..from as usize + 16, to);
+            }
+        }
+        self.set_u64(row + layout::row::TABLE, self.base() + table);
+        self.set_u64(row + layout::row::REAL_TABLE, self.base() + table);
+        self.set_u32(row + layout::row::SHIFT, 32 - slots.trailing_zeros());
+        table
+    }
+
+    /// The slot that holds `id`, or the free one where it belongs.
+    fn slot(&self, table: u64, id: u32) -> u64 {
+        let slots = self.u32(table + layout::table::SLOTS);
+        let mut slot = id.wrapping_mul(HASH_MUL) >> (32 - slots.trailing_zeros());
+        loop {
+            let edge = table + TABLE_BYTES + u64::from(slot) * TABLE_EDGE_BYTES;
+            if [0, id + 1].contains(&self.u32(edge)) {
+                return edge;
+            }
+            slot = (slot + 1) & (slots - 1);
+        }
+    }
+
+    /// Offset of what an edge leads to, 0 = nothing yet.
+    fn next(&self, edge: u64, row: u64) -> u64 {
+        if self.u32(row) != Kind::DenseRow as u32 {
+            return u64::from(self.u32(edge + 4) & 0x7fff_ffff) * 16;
+        }
+        let next = self.u64(edge);
+        let address = if self.shared(row) {
+            next.wrapping_neg()
+        } else {
+            next
+        };
+        address.saturating_sub(self.base())
+    }
+
+    fn set_next(&mut self, edge: u64, row: u64, next: u64) {
+        let shared = self.shared(row);
+        if self.u32(row) == Kind::DenseRow as u32 {
+            let address = self.base() + next;
+            self.set_u64(
+                edge,
+                if shared {
+                    address.wrapping_neg()
+                } else {
+                    address
+                },
+            );
+        } else {
+            self.set_u32(edge + 4, (next / 16) as u32 | u32::from(shared) << 31);
+        }
+    }
+
+    /// A new record in the arena's open chunk, or in a new chunk.
+    fn record(&mut self, arena: u32, kind: Kind, size: u64) -> u64 {
+        use layout::chunk::{ARENA, BYTES, MAGIC, USED};
+        let open = self
+            .chunks
+            .get(&arena)
+            .copied()
+            .filter(|&chunk| self.u64(chunk + USED) + size <= self.u64(chunk + BYTES));
+        let chunk = open.unwrap_or_else(|| {
+            let chunk = self.bytes.len() as u64;
+            let bytes = self.chunk_bytes.max(CHUNK_HEADER_BYTES + size);
+            self.bytes.resize((chunk + bytes) as usize, 0);
+            self.set_u32(chunk + MAGIC, CHUNK_MAGIC);
+            self.set_u32(chunk + ARENA, arena);
+            self.set_u64(chunk + BYTES, bytes);
+            self.set_u64(chunk + USED, CHUNK_HEADER_BYTES);
+            self.set_u64(layout::header::ALLOCATED, chunk + bytes);
+            self.chunks.insert(arena, chunk);
+            chunk
+        });
+        let used = self.u64(chunk + USED);
+        self.set_u32(chunk + used + layout::row::KIND, kind as u32);
+        self.set_u32(chunk + used + layout::row::BYTES, size as u32);
+        self.set_u64(chunk + USED, used + size);
+        chunk + used
+    }
+
+    fn base(&self) -> u64 {
+        self.u64(layout::header::BASE)
+    }
+
+    fn u32(&self, at: u64) -> u32 {
+        let at = at as usize;
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    fn u64(&self, at: u64) -> u64 {
+        u64::from(self.u32(at)) | u64::from(self.u32(at + 4)) << 32
+    }
+
+    fn set_u32(&mut self, at: u64, value: u32) {
+        self.bytes[at as usize..at as usize + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn set_u64(&mut self, at: u64, value: u64) {
+        self.bytes[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn add(&mut self, at: u64, value: u64) {
+        self.set_u64(at, self.u64(at) + value);
+    }
+}
+
+/// The worked example of seed 000: A->B, B->{C,D}, C->E, D->E, E->{B,F}; each block has 3 bytes, A at 0 .. F at 15. IDs: ABCE(back) 0,
+/// ABCEF 1, ABDE(back) 2, ABDEF 3, BCE(back) 4, BCEF 5, BDE(back) 6, BDEF 7.
+pub fn worked_example() -> Flow {
+    let edge = |from, to, kind, value| Edge {
+        from,
+        to,
+        kind,
+        value,
+    };
+    let start = |block, value, kind| Start {
+        block,
+        value,
+        paths: 4,
+        kind,
+    };
+    Flow {
+        blocks: (0..6)
+            .map(|block| Block {
+                start: block * 3,
+                end: block * 3 + 3,
+            })
+            .collect(),
+        starts: vec![
+            start(
+                0,
+                0,
+                StartKind {
+                    entry: true,
+                    ..StartKind::default()
+                },
+            ),
+            start(
+                1,
+                4,
+                StartKind {
+                    loop_head: true,
+                    ..StartKind::default()
+                },
+            ),
+        ],
+        edges: vec![
+            edge(0, 1, EdgeKind::Forward, 0),
+            edge(1, 2, EdgeKind::Forward, 0),
+            edge(1, 3, EdgeKind::Forward, 2),
+            edge(2, 4, EdgeKind::Forward, 0),
+            edge(3, 4, EdgeKind::Forward, 0),
+            edge(4, 1, EdgeKind::Back, 0),
+            edge(4, 5, EdgeKind::Forward, 1),
+            edge(5, u32::MAX, EdgeKind::Return, 0),
+        ],
+        num_paths: 8,
+        uncut_paths: "8".into(),
+    }
+}
+
+/// A loop over a switch of `paths` cases (at most 20,000) whose head is the entry: block 0 (bytes 0 to 3) is the switch, case i has two
+/// bytes from 3 + 2 i and the path ID i. The last case returns, the one before it throws if there are at least three; the others go back.
+pub fn switch_loop(paths: u16) -> Flow {
+    let n = u32::from(paths);
+    let ends = (0..n).map(|case| {
+        let (to, kind) = match n - case {
+            1 => (u32::MAX, EdgeKind::Return),
+            2 if n > 2 => (u32::MAX, EdgeKind::Throw),
+            _ => (0, EdgeKind::Back),
+        };
+        Edge {
+            from: case + 1,
+            to,
+            kind,
+            value: 0,
+        }
+    });
+    let cases = (0..n).map(|case| Edge {
+        from: 0,
+        to: case + 1,
+        kind: EdgeKind::Forward,
+        value: case,
+    });
+    let block = |case| Block {
+        start: 3 + 2 * case,
+        end: 5 + 2 * case,
+    };
+    let kind = StartKind {
+        entry: true,
+        loop_head: true,
+        ..StartKind::default()
+    };
+    Flow {
+        blocks: std::iter::once(Block { start: 0, end: 3 })
+            .chain((0..paths).map(block))
+            .collect(),
+        starts: vec![Start {
+            block: 0,
+            value: 0,
+            paths: n,
+            kind,
+        }],
+        edges: cases.chain(ends).collect(),
+        num_paths: n,
+        uncut_paths: n.to_string(),
+    }
+}

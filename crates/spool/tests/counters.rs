@@ -1,0 +1,310 @@
+//! `counters.bin`: what simulated engines count is what the reader gives, and no damage makes it panic, loop or invent rows.
+
+use std::collections::HashMap;
+
+use borescope_spool::counters::{Counters, Damage};
+use borescope_spool::layout::{self, Engine, HEADER_BYTES, Stop};
+use borescope_spool::source::{FileSource, Source};
+use borescope_spool::testing::{Builder, Item};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+type Edges = HashMap<(u32, Vec<u32>, u32), u64>;
+
+/// The definition: the edge (window of the last k - 1 IDs, ID) of each item. With `method` in front.
+fn expected(runs: &[(u32, u32, Vec<Vec<u32>>)], k: usize) -> Edges {
+    let mut edges = Edges::new();
+    for (_, method, activations) in runs {
+        for ids in activations {
+            for (at, &id) in ids.iter().enumerate() {
+                let window = ids[at.saturating_sub(k - 1)..at].to_vec();
+                *edges.entry((*method, window, id)).or_default() += 1;
+            }
+        }
+    }
+    edges
+}
+
+fn build(engine: Engine, k: u32, runs: &[(u32, u32, Vec<Vec<u32>>)]) -> Vec<u8> {
+    let mut builder = Builder::new(engine, k);
+    builder.method(0, 5).method(1, 40);
+    for (arena, method, activations) in runs {
+        builder.run(*arena, *method, activations);
+    }
+    builder.finish(Some(7))
+}
+
+fn read<S: Source>(counters: &Counters<S>) -> (Edges, Damage) {
+    let mut edges = Edges::new();
+    let mut rows = counters.rows();
+    let mut broken = Damage::default();
+    for row in rows.by_ref() {
+        if counters.header().engine == Engine::Ksf {
+            counters.ksf(&row, &mut broken, |path, count| {
+                let (&id, window) = path.split_last().unwrap();
+                let window = &window[window
+                    .len()
+                    .saturating_sub(counters.header().k as usize - 1)..];
+                *edges.entry((row.method, window.to_vec(), id)).or_default() += count;
+            });
+            continue;
+        }
+        let window = counters.window(&row);
+        if !window.whole {
+            broken.add(row.offset, "window");
+        }
+        match counters.edges(&row) {
+            Ok(of_row) => {
+                for edge in of_row.filter(|edge| edge.count > 0) {
+                    let entry = edges
+                        .entry((row.method, window.ids.clone(), edge.id))
+                        .or_default();
+                    *entry = entry.saturating_add(edge.count);
+                }
+            }
+            Err(reason) => broken.add(row.offset, reason),
+        }
+    }
+    edges.retain(|_, count| *count > 0);
+    let mut damage = rows.damage().clone();
+    damage.places += broken.places;
+    damage.first = damage.first.or(broken.first);
+    (edges, damage)
+}
+
+fn enters<S: Source>(counters: &Counters<S>) -> u64 {
+    counters
+        .rows()
+        .filter(|row| row.id.is_none())
+        .map(|row| row.enters)
+        .sum()
+}
+
+/// Runs of two methods (5 and 40 paths) in private arenas 0 and 1 and in the shared arena 1000.
+fn runs() -> impl Strategy<Value = Vec<(u32, u32, Vec<Vec<u32>>)>> {
+    let arena = prop::sample::select(vec![0, 1, 1000]);
+    let run = (arena, 0..2u32).prop_flat_map(|(arena, method)| {
+        let id = 0..if method == 0 { 5u32 } else { 40 };
+        (Just(arena), Just(method), vec(vec(id, 0..30), 0..6))
+    });
+    vec(run, 0..6)
+}
+
+fn engine() -> impl Strategy<Value = (Engine, u32)> {
+    prop_oneof![
+        prop::sample::select(vec![1u32, 2, 3, 4, 16]).prop_map(|k| (Engine::Automaton, k)),
+        prop::sample::select(vec![1u32, 2, 3, 4, 16]).prop_map(|k| (Engine::Ksf, k)),
+        Just((Engine::BlppHash, 1)),
+        Just((Engine::BlppDense, 1)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn all_that_was_counted_comes_back((engine, k) in engine(), runs in runs()) {
+        let image = build(engine, k, &runs);
+        let counters = Counters::new(&image[..]).unwrap();
+        let header = counters.header();
+        prop_assert_eq!((header.engine, header.k, header.ended, header.ended_at), (engine, k, true, 7));
+        let (edges, damage) = read(&counters);
+        prop_assert_eq!(damage, Damage::default());
+        prop_assert_eq!(edges, expected(&runs, k as usize));
+        prop_assert_eq!(enters(&counters), runs.iter().map(|run| run.2.len() as u64).sum::<u64>());
+    }
+
+    /// A file that lost its end: what is left is right, and never more than was counted.
+    #[test]
+    fn a_cut_file_gives_lower_bounds((engine, k) in engine(), runs in runs(), at in any::<prop::sample::Index>()) {
+        let image = build(engine, k, &runs);
+        let cut = at.index(image.len() + 1);
+        let expected = expected(&runs, k as usize);
+        match Counters::new(&image[..cut]) {
+            Err(_) => prop_assert!(cut < HEADER_BYTES as usize),
+            Ok(counters) => {
+                let (edges, damage) = read(&counters);
+                prop_assert_eq!(damage.places > 0, cut < image.len());
+                // A window cut short stands for all that end in it; so compare by the whole window where it is one.
+                for ((method, window, id), count) in edges {
+                    let most: u64 = expected
+                        .iter()
+                        .filter(|((m, w, i), _)| *m == method && *i == id && w.ends_with(&window))
+                        .map(|(_, count)| count)
+                        .sum();
+                    prop_assert!(count <= most, "{method} {window:?} {id}: {count} > {most}");
+                }
+            }
+        }
+    }
+
+    /// Bytes changed anywhere: the reader ends without panic, in time and memory bounded by the file's size.
+    #[test]
+    fn changed_bytes_never_panic(
+        (engine, k) in engine(),
+        runs in runs(),
+        changes in vec((any::<prop::sample::Index>(), prop_oneof![any::<u8>(), Just(0), Just(255)], any::<bool>()), 1..12),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut image = build(engine, k, &runs);
+        let used = 0x40;
+        for (at, value, header) in changes {
+            // Most of the header is empty: half of the changes go to its fields, half to the records.
+            let at = if header || image.len() as u64 <= HEADER_BYTES {
+                at.index(used)
+            } else {
+                HEADER_BYTES as usize + at.index(image.len() - HEADER_BYTES as usize)
+            };
+            image[at] = value;
+        }
+        if let Some(cut) = cut {
+            image.truncate(cut.index(image.len()));
+        }
+        let rows_at_most = image.len() / layout::ROW_BYTES as usize;
+        if let Ok(counters) = Counters::new(&image[..]) {
+            prop_assert!(counters.rows().count() <= rows_at_most);
+            let (edges, _) = read(&counters);
+            prop_assert!(edges.len() <= image.len() / 16);
+            if engine != Engine::Ksf {
+                // Trees are read through root rows; here any row is asked for one.
+                let mut visits = 0;
+                for row in counters.rows() {
+                    counters.ksf(&row, &mut Damage::default(), |_, _| visits += 1);
+                }
+                prop_assert!(visits <= image.len() / 16);
+            }
+        }
+    }
+
+    /// The page cache gives what the slice gives, however small it is.
+    #[test]
+    fn files_read_like_slices((engine, k) in engine(), runs in runs()) {
+        let image = build(engine, k, &runs);
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, &image).unwrap();
+        let by_file = Counters::new(FileSource::new(file, 0).unwrap()).unwrap();
+        let by_slice = Counters::new(&image[..]).unwrap();
+        prop_assert_eq!(read(&by_file), read(&by_slice));
+        prop_assert!(by_file.rows().eq(by_slice.rows()));
+        prop_assert!(by_file.source().take_error().is_none());
+    }
+}
+
+#[test]
+fn a_sparse_file_is_read_only_where_it_is_used() {
+    let image = build(
+        Engine::Automaton,
+        4,
+        &[(0, 0, vec![vec![0, 1, 2, 3, 4]; 3])],
+    );
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, &image).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let counters = Counters::new(FileSource::new(file, 1 << 20).unwrap()).unwrap();
+    let (edges, damage) = read(&counters);
+    assert_eq!(damage, Damage::default());
+    assert_eq!(edges.values().sum::<u64>(), 15);
+}
+
+/// A page cached before the JVM published a chunk must not hide a table that a later row names.
+#[test]
+fn what_grows_while_it_is_read_is_found() {
+    let small = build(Engine::Automaton, 1, &[(0, 1, vec![vec![0]])]);
+    let large = build(Engine::Automaton, 1, &[(0, 1, vec![(0..40).collect()])]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &large).unwrap();
+    let bytes = |image: &[u8]| std::fs::write(file.path(), image).unwrap();
+    let mut padded = small;
+    padded.resize(large.len(), 0);
+    bytes(&padded);
+    let counters =
+        Counters::new(FileSource::new(file.reopen().unwrap(), 1 << 20).unwrap()).unwrap();
+    let row = counters.rows().next().unwrap();
+    bytes(&large);
+    // The stale copy still says where the first table is; that one was outgrown, so its counts are old but its own.
+    assert_eq!(
+        counters
+            .edges(&row)
+            .unwrap()
+            .map(|edge| edge.count)
+            .sum::<u64>(),
+        1
+    );
+    counters.source().refresh(row.offset);
+    let row = counters.row(row.offset).unwrap();
+    assert_eq!(
+        counters
+            .edges(&row)
+            .unwrap()
+            .map(|edge| edge.count)
+            .sum::<u64>(),
+        40
+    );
+}
+
+#[test]
+fn the_header_is_checked() {
+    let image = Builder::new(Engine::Automaton, 4)
+        .stop(Stop::Memory, 9)
+        .finish(None);
+    let header = *Counters::new(&image[..]).unwrap().header();
+    assert_eq!(
+        (header.stop, header.lost, header.ended),
+        (Stop::Memory, 9, false)
+    );
+    let with = |at: u64, value: u32| {
+        let mut image = image.clone();
+        image[at as usize..at as usize + 4].copy_from_slice(&value.to_le_bytes());
+        Counters::new(&image[..])
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        with(layout::header::MAGIC, 1),
+        "does not begin with the magic number of this version"
+    );
+    assert_eq!(
+        with(layout::header::ENGINE, 4),
+        "impossible ENGINE 4 in the header"
+    );
+    assert_eq!(with(layout::header::K, 0), "impossible K 0 in the header");
+    assert_eq!(with(layout::header::K, 65), "impossible K 65 in the header");
+    assert_eq!(
+        with(layout::header::STOP, 3),
+        "impossible STOP 3 in the header"
+    );
+    assert_eq!(
+        with(layout::header::ALLOCATED, 8),
+        "impossible ALLOCATED 8 in the header"
+    );
+    assert_eq!(
+        Counters::new(&image[..100])
+            .map(|_| ())
+            .unwrap_err()
+            .to_string(),
+        "100 bytes, the header alone has 4096"
+    );
+}
+
+/// Handlers keep the window (ARCHITECTURE.md): only `caught` tells of them.
+#[test]
+fn caught_exceptions_stay_with_the_row() {
+    let mut builder = Builder::new(Engine::Automaton, 3);
+    let mut activation = builder.enter(0, 7);
+    for item in [
+        Item::Id(1),
+        Item::Caught,
+        Item::Id(2),
+        Item::Caught,
+        Item::Caught,
+    ] {
+        builder.item(&mut activation, item);
+    }
+    let image = builder.finish(None);
+    let counters = Counters::new(&image[..]).unwrap();
+    let mut caught: Vec<_> = counters
+        .rows()
+        .map(|row| (counters.window(&row).ids, row.caught))
+        .collect();
+    caught.sort();
+    assert_eq!(caught, [(vec![], 0), (vec![1], 1), (vec![1, 2], 2)]);
+}
