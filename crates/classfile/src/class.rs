@@ -1,0 +1,382 @@
+//! The reader: a view of a class file that borrows from its bytes (JVMS 4.1).
+
+use std::borrow::Cow;
+
+use crate::Error;
+use crate::mutf8;
+use crate::read::Reader;
+
+const UTF8: u8 = 1;
+const CLASS: u8 = 7;
+
+/// A parsed class file.
+#[derive(Debug)]
+pub struct ClassFile<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Offset of each entry's tag, by index; 0 where there is none (index 0, second half of long and double).
+    pool: Vec<u32>,
+    /// Offset of the byte after the constant pool.
+    pub(crate) pool_end: usize,
+    access_flags: u16,
+    pub(crate) this_class: u16,
+    super_class: u16,
+    methods: Vec<Method<'a>>,
+    source_file: Option<u16>,
+}
+
+/// A method of a class.
+#[derive(Debug)]
+pub struct Method<'a> {
+    access_flags: u16,
+    pub(crate) name: &'a [u8],
+    pub(crate) descriptor: &'a [u8],
+    code: Option<Code<'a>>,
+}
+
+/// A method's Code attribute (JVMS 4.7.3).
+#[derive(Clone, Copy, Debug)]
+pub struct Code<'a> {
+    /// Depth of the operand stack.
+    pub max_stack: u16,
+    /// Number of local variable slots.
+    pub max_locals: u16,
+    /// The instructions; 1 to 65535 bytes.
+    pub code: &'a [u8],
+    pub(crate) exception_table: &'a [u8],
+    /// All attributes of the code, after their count.
+    pub(crate) attributes: &'a [u8],
+    pub(crate) attribute_count: u16,
+    /// Offset of the whole attribute (its name index) in the class file.
+    pub(crate) at: usize,
+    /// Offset of the byte after it.
+    pub(crate) end: usize,
+    has_stack_map: bool,
+    /// Constant pool index of the name of the LineNumberTable attributes; 0 = there are none.
+    lines_name: u16,
+}
+
+/// An entry of an exception table (JVMS 4.7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExceptionEntry {
+    /// First bci covered.
+    pub start: u16,
+    /// Bci after the last one covered.
+    pub end: u16,
+    /// Where the handler begins.
+    pub handler: u16,
+    /// Constant pool index of the class caught; 0 = any.
+    pub catch_type: u16,
+}
+
+/// Iterator over an exception table, in order.
+#[derive(Clone, Debug)]
+pub struct Exceptions<'a>(std::slice::ChunksExact<'a, u8>);
+
+impl Iterator for Exceptions<'_> {
+    type Item = ExceptionEntry;
+
+    fn next(&mut self) -> Option<ExceptionEntry> {
+        let entry = self.0.next()?;
+        let u2 = |i: usize| u16::from_be_bytes([entry[i], entry[i + 1]]);
+        Some(ExceptionEntry {
+            start: u2(0),
+            end: u2(2),
+            handler: u2(4),
+            catch_type: u2(6),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Exceptions<'_> {}
+
+impl<'a> ClassFile<'a> {
+    /// Reads the structure of a class file down to the attributes of each method's code. What a constant, an attribute or an
+    /// instruction means is checked only where it is used.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut r = Reader::new(bytes);
+        if r.u4()? != 0xcafe_babe {
+            return Err(Error::Magic);
+        }
+        let (minor, major) = (r.u2()?, r.u2()?);
+        if (major, minor) < (45, 3) {
+            return Err(Error::TooOld(major, minor));
+        }
+        let mut class = Self {
+            bytes,
+            pool: read_pool(&mut r)?,
+            pool_end: r.at(),
+            access_flags: r.u2()?,
+            this_class: r.u2()?,
+            super_class: r.u2()?,
+            methods: Vec::new(),
+            source_file: None,
+        };
+        class
+            .class_name(class.this_class)
+            .ok_or(Error::PoolIndex(class.this_class))?;
+        let interfaces = r.u2()?;
+        r.take(2 * usize::from(interfaces))?;
+        for _ in 0..r.u2()? {
+            r.take(6)?;
+            for _ in 0..r.u2()? {
+                r.attribute()?;
+            }
+        }
+        let methods = r.u2()?;
+        class
+            .methods
+            .reserve(usize::from(methods).min(r.left() / 8));
+        for _ in 0..methods {
+            let method = class.read_method(&mut r)?;
+            class.methods.push(method);
+        }
+        for _ in 0..r.u2()? {
+            let (name, contents) = r.attribute()?;
+            if let (Some(b"SourceFile"), &[hi, lo]) = (class.utf8_bytes(name), contents) {
+                class.source_file = Some(u16::from_be_bytes([hi, lo]));
+            }
+        }
+        if r.left() > 0 {
+            return Err(Error::Format("bytes after the end of the class"));
+        }
+        Ok(class)
+    }
+
+    fn read_method(&self, r: &mut Reader<'a>) -> Result<Method<'a>, Error> {
+        let access_flags = r.u2()?;
+        let (name, descriptor) = (r.u2()?, r.u2()?);
+        let mut method = Method {
+            access_flags,
+            name: self.utf8_bytes(name).ok_or(Error::PoolIndex(name))?,
+            descriptor: self
+                .utf8_bytes(descriptor)
+                .ok_or(Error::PoolIndex(descriptor))?,
+            code: None,
+        };
+        for _ in 0..r.u2()? {
+            let at = r.at();
+            let (name, contents) = r.attribute()?;
+            if self.utf8_bytes(name) == Some(b"Code")
+                && method.code.replace(self.read_code(at, contents)?).is_some()
+            {
+                return Err(Error::Format("method with two Code attributes"));
+            }
+        }
+        Ok(method)
+    }
+
+    fn read_code(&self, at: usize, contents: &'a [u8]) -> Result<Code<'a>, Error> {
+        let mut r = Reader::new(contents);
+        let (max_stack, max_locals) = (r.u2()?, r.u2()?);
+        let code_length = r.u4()? as usize;
+        if !(1..=0xffff).contains(&code_length) {
+            return Err(Error::Format("code of no bytes or more than 65535"));
+        }
+        let code = r.take(code_length)?;
+        let exceptions = r.u2()?;
+        let exception_table = r.take(8 * usize::from(exceptions))?;
+        let attribute_count = r.u2()?;
+        let attributes = &contents[r.at()..];
+        let mut code = Code {
+            max_stack,
+            max_locals,
+            code,
+            exception_table,
+            attributes,
+            attribute_count,
+            at,
+            end: at + 6 + contents.len(),
+            has_stack_map: false,
+            lines_name: 0,
+        };
+        for _ in 0..attribute_count {
+            let (name, _) = r.attribute()?;
+            match self.utf8_bytes(name) {
+                Some(b"StackMapTable") if code.has_stack_map => {
+                    return Err(Error::Format("code with two StackMapTable attributes"));
+                }
+                Some(b"StackMapTable") => code.has_stack_map = true,
+                Some(b"LineNumberTable") if ![0, name].contains(&code.lines_name) => {
+                    return Err(Error::Format("LineNumberTable named by two constants"));
+                }
+                Some(b"LineNumberTable") => code.lines_name = name,
+                _ => {}
+            }
+        }
+        if r.left() > 0 {
+            return Err(Error::Format("bytes after the end of a Code attribute"));
+        }
+        Ok(code)
+    }
+
+    /// Major version, such as 61 for Java 17.
+    pub fn major(&self) -> u16 {
+        u16::from_be_bytes([self.bytes[6], self.bytes[7]])
+    }
+
+    /// Minor version: 0, except in classes older than 46 and in those that use preview features (65535).
+    pub fn minor(&self) -> u16 {
+        u16::from_be_bytes([self.bytes[4], self.bytes[5]])
+    }
+
+    /// Access flags (JVMS table 4.1-B).
+    pub fn access_flags(&self) -> u16 {
+        self.access_flags
+    }
+
+    /// Internal name, with slashes.
+    pub fn this_name(&self) -> Cow<'a, str> {
+        self.class_name(self.this_class).unwrap_or_default()
+    }
+
+    /// Internal name of the superclass; none for java/lang/Object and modules.
+    pub fn super_name(&self) -> Option<Cow<'a, str>> {
+        self.class_name(self.super_class)
+    }
+
+    /// The methods, in file order.
+    pub fn methods(&self) -> &[Method<'a>] {
+        &self.methods
+    }
+
+    /// The SourceFile attribute.
+    pub fn source_file(&self) -> Option<Cow<'a, str>> {
+        self.utf8(self.source_file?)
+    }
+
+    /// The constant pool's count as the file states it: one more than the highest index.
+    pub fn pool_count(&self) -> u16 {
+        self.pool.len() as u16 // read_pool made it from a u16
+    }
+
+    /// Text of the Utf8 constant at an index; none if something else stands there.
+    pub fn utf8(&self, index: u16) -> Option<Cow<'a, str>> {
+        self.utf8_bytes(index).map(mutf8::decode)
+    }
+
+    /// Internal name of the Class constant at an index; none if something else stands there.
+    pub fn class_name(&self, index: u16) -> Option<Cow<'a, str>> {
+        self.class_name_bytes(index).map(mutf8::decode)
+    }
+
+    /// As [`Self::utf8`], not decoded.
+    pub fn utf8_bytes(&self, index: u16) -> Option<&'a [u8]> {
+        match self.entry(index)? {
+            [UTF8, hi, lo, text @ ..] => text.get(..usize::from(u16::from_be_bytes([*hi, *lo]))),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn class_name_bytes(&self, index: u16) -> Option<&'a [u8]> {
+        match self.entry(index)? {
+            [CLASS, hi, lo, ..] => self.utf8_bytes(u16::from_be_bytes([*hi, *lo])),
+            _ => None,
+        }
+    }
+
+    /// Index of an existing Class constant of this name.
+    pub(crate) fn find_class(&self, name: &[u8]) -> Option<u16> {
+        (1..self.pool_count()).find(|&index| self.class_name_bytes(index) == Some(name))
+    }
+
+    /// The bytes from an entry's tag on.
+    #[inline]
+    fn entry(&self, index: u16) -> Option<&'a [u8]> {
+        match *self.pool.get(usize::from(index))? {
+            0 => None,
+            at => self.bytes.get(at as usize..),
+        }
+    }
+}
+
+/// Offsets of all constants (JVMS 4.4); leaves the reader behind the pool.
+fn read_pool(r: &mut Reader) -> Result<Vec<u32>, Error> {
+    let count = usize::from(r.u2()?);
+    if count == 0 {
+        return Err(Error::Format("constant pool count is 0"));
+    }
+    let mut pool = Vec::with_capacity(count);
+    pool.push(0);
+    while pool.len() < count {
+        pool.push(u32::try_from(r.at()).map_err(|_| Error::Format("file of more than 4 GB"))?);
+        let tag = r.u1()?;
+        let len = match tag {
+            UTF8 => usize::from(r.u2()?),
+            3 | 4 | 9..=12 | 17 | 18 => 4,
+            5 | 6 => 8,
+            CLASS | 8 | 16 | 19 | 20 => 2,
+            15 => 3,
+            _ => return Err(Error::PoolTag(tag)),
+        };
+        r.take(len)?;
+        if matches!(tag, 5 | 6) {
+            pool.push(0);
+        }
+    }
+    if pool.len() > count {
+        return Err(Error::Format("constant pool ends inside a long or double"));
+    }
+    Ok(pool)
+}
+
+impl<'a> Method<'a> {
+    /// Access flags (JVMS table 4.6-A).
+    pub fn access_flags(&self) -> u16 {
+        self.access_flags
+    }
+
+    /// Name.
+    pub fn name(&self) -> Cow<'a, str> {
+        mutf8::decode(self.name)
+    }
+
+    /// Descriptor.
+    pub fn descriptor(&self) -> Cow<'a, str> {
+        mutf8::decode(self.descriptor)
+    }
+
+    /// The code; none for abstract and native methods.
+    pub fn code(&self) -> Option<Code<'a>> {
+        self.code
+    }
+
+    pub(crate) fn is_static(&self) -> bool {
+        self.access_flags & 0x8 != 0
+    }
+}
+
+impl<'a> Code<'a> {
+    /// The exception table, in order (the first match wins).
+    pub fn exceptions(&self) -> Exceptions<'a> {
+        Exceptions(self.exception_table.chunks_exact(8))
+    }
+
+    /// (bci, line) of all LineNumberTable attributes together, by bci; empty if there is none. A line holds up to the next
+    /// entry's bci.
+    pub fn line_numbers(&self) -> Vec<(u16, u16)> {
+        let mut lines = Vec::new();
+        let mut r = Reader::new(self.attributes);
+        while let Ok((name, contents)) = r.attribute() {
+            if self.lines_name != 0 && name == self.lines_name {
+                let entries = contents.get(2..).unwrap_or_default().chunks_exact(4);
+                lines.extend(entries.map(|e| {
+                    (
+                        u16::from_be_bytes([e[0], e[1]]),
+                        u16::from_be_bytes([e[2], e[3]]),
+                    )
+                }));
+            }
+        }
+        lines.sort_by_key(|&(bci, _)| bci);
+        lines
+    }
+
+    /// Whether there is a StackMapTable attribute.
+    pub fn has_stack_map(&self) -> bool {
+        self.has_stack_map
+    }
+}

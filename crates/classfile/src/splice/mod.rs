@@ -1,0 +1,367 @@
+//! The splicer: inserts code into methods of a class and appends to its constant pool.
+//!
+//! The new class is the old one with three kinds of change: the constant pool grows at its end, the Code attribute of each edited
+//! method is replaced (its constant pool indices stay valid), and nothing else. A method whose edit fails keeps its bytes.
+//!
+//! Where the inserted code goes, around an instruction X:
+//!
+//! ```text
+//!     P                       the instruction before X
+//!     FallThrough(X) code     Entry code if X is the first instruction
+//!     goto X                  only if P falls through and there is Taken code for X
+//!     Taken(A, X) code        the jump of A now leads here
+//!     goto X
+//!     Taken(B, X) code
+//!  X: Before(X) code          jumps, handlers, lines and frames of X lead here
+//!     Taken(X, T) code         if X is a goto
+//!     X
+//! ```
+//!
+//! Taken code stands before its target, not at the method's end, so that it adds no backward jump: those cost a safepoint in
+//! compiled code and a counter overflow check in the interpreter.
+//!
+//! Exception ranges: the FallThrough and Taken code of X is covered by exactly the ranges that cover X. The verifier accepts that
+//! without type inference: the state in front of X is assignable to X's state, which is assignable to the handler's frame. (The
+//! ranges of P would not do: P may be a store that ends the range, after which the state no longer suits the handler.) And with
+//! X's ranges a monitor's catch-all covers inserted calls from the first instruction after monitorenter and up to, but not after,
+//! monitorexit, as structured locking wants. Entry code is covered by nothing: handlers may expect the extra locals to be set.
+
+mod attributes;
+mod frames;
+mod layout;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::Error;
+use crate::class::ClassFile;
+use crate::mutf8;
+use layout::Layout;
+
+/// Why a method stays as it is. `Display` gives the words that reports show.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Plain {
+    /// The code would pass 65535 bytes (JVMS 4.7.3).
+    #[error("its code would pass 64 KB")]
+    CodeTooLarge,
+    /// The code would pass the 8,000 bytes beyond which HotSpot never compiles a method (`-XX:-DontCompileHugeMethods`).
+    #[error("its code would pass 8,000 bytes and so never be compiled")]
+    HugeMethodLimit,
+    /// The constant pool would pass 65534 entries.
+    #[error("the class's constant pool is full")]
+    ConstantPoolFull,
+    /// A jsr or ret instruction: positions on the stack or in locals.
+    #[error("it uses jsr or ret")]
+    JsrRet,
+    /// More than 65535 local variable slots.
+    #[error("it has no room for more local variables")]
+    LocalsFull,
+    /// More than 65535 stack slots.
+    #[error("it has no room for a deeper operand stack")]
+    StackFull,
+    /// A conditional jump whose displacement would pass 16 bits, and no place in reach for a long jump.
+    #[error("a conditional jump would pass 32 KB")]
+    FarBranch,
+    /// No StackMapTable frame at a jump target, in a class that needs one.
+    #[error("a jump target has no stack map frame")]
+    NoFrame,
+    /// Abstract or native, or the index is beyond the last method.
+    #[error("it has no code")]
+    NoCode,
+    /// The method is not well-formed.
+    #[error("its code is malformed: {0}")]
+    Malformed(Error),
+    /// An insertion at a place that does not exist, such as in the middle of an instruction.
+    #[error("no place for an insertion at bci {0}")]
+    BadInsertion(u16),
+}
+
+impl From<Error> for Plain {
+    fn from(error: Error) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+/// A local variable appended after `max_locals`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtraLocal {
+    /// One slot.
+    Int,
+    /// Two slots.
+    Long,
+}
+
+/// Where code is inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum At {
+    /// Runs once when the method is entered; jumps to bci 0 do not run it.
+    Entry,
+    /// Runs before the instruction at this bci, however it is reached.
+    Before(u16),
+    /// Runs when control falls from the instruction before into this bci, not when it jumps there. Where nothing falls in, the
+    /// code is left out.
+    FallThrough(u16),
+    /// Runs when the jump (conditional, goto or switch) at `from` goes to `target`: for a switch, by any case or the default.
+    Taken {
+        /// The bci of the jump.
+        from: u16,
+        /// One of its targets.
+        target: u16,
+    },
+}
+
+/// What to insert into one method. The inserted code is straight-line, leaves the operand stack as it found it, and does not
+/// throw. Insertions at one place stand in the order in which they were added.
+#[derive(Clone, Debug, Default)]
+pub struct MethodEdit {
+    /// Locals appended after the method's own, from slot `max_locals` on. Each frame declares them, so Entry code must set them.
+    pub extra_locals: &'static [ExtraLocal],
+    /// How many stack slots the inserted code needs above what is on the stack.
+    pub extra_stack: u16,
+    insertions: Vec<(At, Range<u32>)>,
+    code: Vec<u8>,
+}
+
+impl MethodEdit {
+    /// Makes it ready for the next method; keeps the buffers.
+    pub fn clear(&mut self) {
+        self.extra_locals = &[];
+        self.extra_stack = 0;
+        self.insertions.clear();
+        self.code.clear();
+    }
+
+    /// Adds code.
+    pub fn insert(&mut self, at: At, bytes: &[u8]) {
+        let start = self.code.len() as u32;
+        self.code.extend_from_slice(bytes);
+        self.insertions.push((at, start..self.code.len() as u32));
+    }
+
+    /// Whether nothing was inserted.
+    pub fn is_empty(&self) -> bool {
+        self.insertions.is_empty()
+    }
+}
+
+/// Edits a class.
+#[derive(Debug)]
+pub struct Splicer<'a> {
+    class: &'a ClassFile<'a>,
+    /// The constants added, as they will stand in the file.
+    added: Vec<u8>,
+    /// The count after the additions.
+    pool_count: u32,
+    /// Index by constant (tag and contents); classes also under their names, as they may exist already.
+    index: HashMap<Box<[u8]>, u16>,
+    /// Method index, and where in `edited` its new Code attribute stands.
+    edits: Vec<(usize, Range<usize>)>,
+    edited: Vec<u8>,
+    layout: Layout,
+    frame_buffers: attributes::FrameBuffers,
+}
+
+/// Not a constant pool tag: marks the class names in [`Splicer::index`].
+const CLASS_NAME: u8 = 0xff;
+
+impl<'a> Splicer<'a> {
+    /// Starts to edit a class.
+    pub fn new(class: &'a ClassFile<'a>) -> Self {
+        Self {
+            class,
+            added: Vec::new(),
+            pool_count: u32::from(class.pool_count()),
+            index: HashMap::new(),
+            edits: Vec::new(),
+            edited: Vec::new(),
+            layout: Layout::default(),
+            frame_buffers: Default::default(),
+        }
+    }
+
+    /// Adds a constant (tag and contents) unless it was added before.
+    fn constant(&mut self, constant: &[u8], slots: u32) -> Result<u16, Plain> {
+        if let Some(&index) = self.index.get(constant) {
+            return Ok(index);
+        }
+        let index = self.pool_count;
+        if index + slots > 0xffff {
+            return Err(Plain::ConstantPoolFull);
+        }
+        self.pool_count += slots;
+        self.added.extend_from_slice(constant);
+        self.index.insert(constant.into(), index as u16);
+        Ok(index as u16)
+    }
+
+    fn reference(&mut self, tag: u8, first: u16, second: u16) -> Result<u16, Plain> {
+        let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
+        self.constant(&[tag, a, b, c, d], 1)
+    }
+
+    fn utf8_constant(&mut self, text: &[u8]) -> Result<u16, Plain> {
+        let len = u16::try_from(text.len()).map_err(|_| Plain::ConstantPoolFull)?;
+        let mut constant = Vec::with_capacity(text.len() + 3);
+        constant.push(1);
+        constant.extend(len.to_be_bytes());
+        constant.extend(text);
+        self.constant(&constant, 1)
+    }
+
+    /// A Utf8 constant.
+    pub fn utf8(&mut self, text: &str) -> Result<u16, Plain> {
+        self.utf8_constant(&mutf8::encode(text))
+    }
+
+    /// A Class constant for an internal name.
+    pub fn class(&mut self, name: &str) -> Result<u16, Plain> {
+        let [hi, lo] = self.utf8(name)?.to_be_bytes();
+        self.constant(&[7, hi, lo], 1)
+    }
+
+    /// A NameAndType constant.
+    pub fn name_and_type(&mut self, name: &str, descriptor: &str) -> Result<u16, Plain> {
+        let (name, descriptor) = (self.utf8(name)?, self.utf8(descriptor)?);
+        self.reference(12, name, descriptor)
+    }
+
+    /// A Methodref constant: a method of a class (not of an interface).
+    pub fn methodref(&mut self, class: &str, name: &str, descriptor: &str) -> Result<u16, Plain> {
+        let (class, member) = (self.class(class)?, self.name_and_type(name, descriptor)?);
+        self.reference(10, class, member)
+    }
+
+    /// A String constant.
+    pub fn string(&mut self, text: &str) -> Result<u16, Plain> {
+        let [hi, lo] = self.utf8(text)?.to_be_bytes();
+        self.constant(&[8, hi, lo], 1)
+    }
+
+    /// An Integer constant.
+    pub fn integer(&mut self, value: i32) -> Result<u16, Plain> {
+        let [a, b, c, d] = value.to_be_bytes();
+        self.constant(&[3, a, b, c, d], 1)
+    }
+
+    /// A Long constant.
+    pub fn long(&mut self, value: i64) -> Result<u16, Plain> {
+        let [a, b, c, d, e, f, g, h] = value.to_be_bytes();
+        self.constant(&[5, a, b, c, d, e, f, g, h], 2)
+    }
+
+    /// A Class constant for a name in the file's own bytes: an existing one if there is.
+    fn class_named(&mut self, name: &[u8]) -> Result<u16, Plain> {
+        let mut key = Vec::with_capacity(name.len() + 1);
+        key.push(CLASS_NAME);
+        key.extend(name);
+        if let Some(&index) = self.index.get(&key[..]) {
+            return Ok(index);
+        }
+        let index = match self.class.find_class(name) {
+            Some(index) => index,
+            None => {
+                let [hi, lo] = self.utf8_constant(name)?.to_be_bytes();
+                self.constant(&[7, hi, lo], 1)?
+            }
+        };
+        self.index.insert(key.into(), index);
+        Ok(index)
+    }
+
+    /// Edits a method; the last edit of a method counts. After an error the method is as if this had not been called.
+    pub fn edit(&mut self, method: usize, edit: &MethodEdit) -> Result<(), Plain> {
+        let start = self.edited.len();
+        let mut layout = std::mem::take(&mut self.layout);
+        let done = self.replace_code(method, edit, &mut layout);
+        self.layout = layout;
+        match done {
+            Ok(()) => {
+                self.edits.retain(|(other, _)| *other != method);
+                self.edits.push((method, start..self.edited.len()));
+            }
+            Err(_) => self.edited.truncate(start),
+        }
+        done
+    }
+
+    /// Appends the new Code attribute to `edited`.
+    fn replace_code(
+        &mut self,
+        method: usize,
+        edit: &MethodEdit,
+        layout: &mut Layout,
+    ) -> Result<(), Plain> {
+        let class = self.class;
+        let method = class.methods().get(method).ok_or(Plain::NoCode)?;
+        let code = method.code().ok_or(Plain::NoCode)?;
+        let extra_slots: usize = edit
+            .extra_locals
+            .iter()
+            .map(|local| match local {
+                ExtraLocal::Int => 1,
+                ExtraLocal::Long => 2,
+            })
+            .sum();
+        let max_locals = u16::try_from(usize::from(code.max_locals) + extra_slots)
+            .map_err(|_| Plain::LocalsFull)?;
+        let max_stack = code
+            .max_stack
+            .checked_add(edit.extra_stack)
+            .ok_or(Plain::StackFull)?;
+
+        let has_frames = class.major() >= 50 && code.has_stack_map();
+        layout.plan(&code, edit, has_frames)?;
+        if layout.len() > 8000 && code.code.len() <= 8000 {
+            return Err(Plain::HugeMethodLimit);
+        }
+
+        let head = class.bytes.get(code.at..code.at + 2).unwrap_or_default();
+        let start = self.edited.len();
+        self.edited.extend(head);
+        self.edited.extend([0; 4]); // the length, known at the end
+        self.edited.extend(max_stack.to_be_bytes());
+        self.edited.extend(max_locals.to_be_bytes());
+        self.edited.extend(layout.len().to_be_bytes());
+        layout.emit(code.code, edit, &mut self.edited)?;
+        self.edited
+            .extend((code.exceptions().len() as u16).to_be_bytes());
+        for entry in code.exceptions() {
+            for bci in [layout.boundary(entry.start)?, layout.boundary(entry.end)?] {
+                self.edited.extend(bci.to_be_bytes());
+            }
+            self.edited
+                .extend(layout.label_of_instruction(entry.handler)?.to_be_bytes());
+            self.edited.extend(entry.catch_type.to_be_bytes());
+        }
+        self.attributes(method, &code, edit, layout)?;
+        let len = (self.edited.len() - start - 6) as u32;
+        self.edited[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
+        Ok(())
+    }
+
+    /// The new class file; without successful edits, the old one.
+    pub fn finish(mut self) -> Vec<u8> {
+        let bytes = self.class.bytes;
+        if self.edits.is_empty() {
+            return bytes.to_vec();
+        }
+        // Methods are parsed in file order, so this is the order of their Code attributes.
+        self.edits.sort_unstable_by_key(|(method, _)| *method);
+        let mut out = Vec::with_capacity(bytes.len() + self.added.len() + self.edited.len());
+        out.extend(&bytes[..8]);
+        out.extend((self.pool_count as u16).to_be_bytes());
+        out.extend(&bytes[10..self.class.pool_end]);
+        out.extend(&self.added);
+        let mut copied = self.class.pool_end;
+        for (method, range) in self.edits {
+            let Some(code) = self.class.methods()[method].code() else {
+                continue;
+            };
+            out.extend(&bytes[copied..code.at]);
+            out.extend(&self.edited[range]);
+            copied = code.end;
+        }
+        out.extend(&bytes[copied..]);
+        out
+    }
+}
