@@ -23,7 +23,7 @@ class Finally {
         }
     }
 
-    static int nested(int x) { // activations: 4, unfinished: 3
+    static int nested(int x) { // activations: 4, unfinished: 2
         StringBuilder log = new StringBuilder();
         try {
             try {

@@ -4,7 +4,7 @@ import java.util.List;
 
 /** Every loop statement. A path ends at the back edge; the next begins at the loop head. */
 class Loops {
-    static int forLoop(int n) { // activations: 3, paths: 3, items: 15, unfinished: 0
+    static int forLoop(int n) { // activations: 3, paths: 4, items: 15, unfinished: 0
         int sum = 0;
         for (int i = 0; i < n; i++) {
             sum += i; // runs: 12
@@ -12,7 +12,8 @@ class Loops {
         return sum; // runs: 3
     }
 
-    static int whileLoop(int n) { // activations: 1, paths: 3, items: 8
+    // The loop head is the first instruction: entering and going round start the same paths.
+    static int whileLoop(int n) { // activations: 1, paths: 2, items: 8
         while (n > 1) {
             n = n / 2; // runs: 7
         }

@@ -17,7 +17,7 @@ class Recursion {
         return n != 0 && even(n - 1);
     }
 
-    static int loopAndRecurse(int n) { // activations: 16, paths: 3, items: 31, unfinished: 0
+    static int loopAndRecurse(int n) { // activations: 16, paths: 4, items: 31, unfinished: 0
         int sum = n;
         for (int i = 0; i < n; i++) {
             sum += loopAndRecurse(i); // runs: 15

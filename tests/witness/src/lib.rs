@@ -70,7 +70,8 @@ unsafe fn start(vm: *mut *const *const c_void) -> Result<(), i32> {
         capability::ALL_CLASS_HOOK,
         capability::VIRTUAL_THREADS,
     ])?;
-    let handlers: [(usize, *const c_void); 7] = [
+    let handlers: [(usize, *const c_void); 8] = [
+        (event::VM_INIT, vm_init as *const c_void),
         (event::VM_DEATH, vm_death as *const c_void),
         (
             event::CLASS_FILE_LOAD_HOOK,
@@ -88,9 +89,19 @@ unsafe fn start(vm: *mut *const *const c_void) -> Result<(), i32> {
     }
     jvmti.set_callbacks(&callbacks)?;
     for (number, _) in handlers {
-        jvmti.enable(number)?;
+        if number != event::SINGLE_STEP {
+            jvmti.enable(number)?;
+        }
     }
     Ok(())
+}
+
+/// Single-stepping has no effect when it is enabled before the JVM is live (seen on JDK 17 and 25).
+extern "C" fn vm_init(env: Env, _jni: *mut c_void, _thread: Object) {
+    let enabled = Jvmti::from_raw(env).enable(event::SINGLE_STEP);
+    if let (Err(code), Some(recorder)) = (enabled, RECORDER.get()) {
+        recorder.error(format!("cannot single-step: {code}"));
+    }
 }
 
 /// The recorded method behind `id` with the current thread's stack.

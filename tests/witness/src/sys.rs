@@ -18,6 +18,8 @@ pub const JVMTI_VERSION: i32 = 0x3000_0000 + (11 << 16);
 pub mod event {
     /// First event number, that of the first callback slot.
     pub const MIN: usize = 50;
+    /// VMInit.
+    pub const VM_INIT: usize = 50;
     /// VMDeath.
     pub const VM_DEATH: usize = 51;
     /// ClassFileLoadHook.
