@@ -5,7 +5,6 @@
 //! emit these IDs. Must never happen here: knowing how a probe is encoded or what an engine does with an ID; a panic on hostile
 //! code or a hostile flow. docs/control-flow.md teaches the rules with a drawing for each case.
 
-pub mod at;
 mod decimal;
 pub mod flow;
 mod graph;
@@ -47,6 +46,15 @@ impl Builder {
     /// With empty buffers.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Numbers the paths of a method and places the probes.
+    pub fn build(
+        &mut self,
+        code: &borescope_classfile::Code<'_>,
+    ) -> Result<(Flow, Vec<Probe>), Skip> {
+        let handlers = code.exceptions().map(|e| (e.start, e.end, e.handler));
+        self.build_parts(code.code, handlers)
     }
 
     /// [`Builder::build`] from a bare `code` array and exception table entries (start, end, handler).

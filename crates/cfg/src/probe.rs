@@ -4,10 +4,10 @@
 //! instruction (which is a jump, xreturn or athrow, so it has not done anything yet), an edge to a block that nothing else leads to
 //! carries it at the start of that block: only what is left needs code on the edge itself.
 
-use crate::at::At;
 use crate::flow::{Edge, EdgeKind};
 use crate::graph::{Exit, Graph, NONE};
 use crate::number::Numbers;
+use borescope_classfile::At;
 
 /// A piece of code to insert. Probes at one place run in the order in which they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,12 +114,13 @@ impl Placing {
 
     fn place_out(&self, graph: &Graph, numbers: &Numbers, block: u32, probes: &mut Vec<Probe>) {
         let last = graph.lasts[block as usize];
+        let end = graph.blocks[block as usize].end;
         let range = graph.range(block);
         if !branches(graph, block) {
             let edge = &graph.edges[range.start];
             let at = match graph.exits[block as usize] {
                 // The last instruction may throw: the path has not ended before it is done.
-                Exit::Fall => At::FallThrough(last),
+                Exit::Fall => At::FallThrough(end),
                 _ => At::Before(last),
             };
             let covered = edge.kind == EdgeKind::Throw
@@ -131,7 +132,6 @@ impl Placing {
             probes.extend(act(edge, at, then, numbers));
             return;
         }
-        let end = graph.blocks[block as usize].end;
         let is_switch = graph.exits[block as usize] == Exit::Switch;
         // The fall-through's code comes first in the method.
         for fall_through in [true, false] {
@@ -146,7 +146,7 @@ impl Placing {
                     continue;
                 }
                 let at = if falls {
-                    At::FallThrough(last)
+                    At::FallThrough(end)
                 } else {
                     At::Taken { from: last, target }
                 };
