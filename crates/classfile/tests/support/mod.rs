@@ -1,0 +1,94 @@
+//! What tests, bench and the corpus tool share: class files out of JARs, and the heaviest edit there is.
+#![allow(dead_code, missing_docs)] // each user takes a part
+
+use borescope_classfile::insn::{self, Flow};
+use borescope_classfile::{At, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// All class files of a JAR: (entry name, bytes). Multi-release variants and module descriptors are left out, as a class loader
+/// would not find them by their names.
+pub fn classes_of_jar(jar: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut archive = zip::ZipArchive::new(File::open(jar).expect("jar")).expect("a zip file");
+    let mut classes = Vec::new();
+    for i in 0..archive.len() {
+        let mut entry = archive.by_index(i).expect("zip entry");
+        let name = entry.name().to_string();
+        if name.ends_with(".class") && !name.starts_with("META-INF/") && !name.ends_with("-info.class") {
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).expect("zip entry");
+            classes.push((name, bytes));
+        }
+    }
+    classes
+}
+
+/// What happened to the methods with code.
+#[derive(Default, Debug)]
+pub struct Outcome {
+    pub edited: usize,
+    pub plain: BTreeMap<String, usize>,
+}
+
+/// `invokestatic` of a method without arguments and result, for marking places.
+pub fn marker(splicer: &mut Splicer) -> Result<[u8; 3], Plain> {
+    let [hi, lo] = splicer.methodref("java/lang/Thread", "onSpinWait", "()V")?.to_be_bytes();
+    Ok([insn::INVOKESTATIC, hi, lo])
+}
+
+/// Sets two new locals at entry, and inserts a marker at every place there is.
+pub fn heavy_edit(class: &ClassFile, method: usize, marker: &[u8], edit: &mut MethodEdit) -> Result<(), Plain> {
+    let Some(code) = class.methods()[method].code() else { return Err(Plain::NoCode) };
+    edit.clear();
+    edit.extra_locals = &[ExtraLocal::Int, ExtraLocal::Long];
+    edit.extra_stack = 2;
+    let local = |slot: u32| (slot as u16).to_be_bytes();
+    let [a, b] = local(u32::from(code.max_locals));
+    let [c, d] = local(u32::from(code.max_locals) + 1);
+    edit.insert(At::Entry, &[insn::ICONST_0, insn::WIDE, insn::ISTORE, a, b]);
+    edit.insert(At::Entry, &[insn::LCONST_0, insn::WIDE, insn::LSTORE, c, d]);
+    edit.insert(At::Entry, marker);
+    let count = [insn::WIDE, insn::IINC, a, b, 0, 1];
+    for item in insn::insns(code.code) {
+        let (bci, _) = item?;
+        edit.insert(At::Before(bci), marker);
+        if bci > 0 {
+            edit.insert(At::FallThrough(bci), marker);
+        }
+        let mut taken = |target| {
+            edit.insert(At::Taken { from: bci, target }, marker);
+            edit.insert(At::Taken { from: bci, target }, &count);
+        };
+        match insn::flow(code.code, usize::from(bci))? {
+            Flow::Branch(target) | Flow::Goto(target) => taken(target),
+            Flow::Switch { default, targets } => {
+                let mut all: Vec<u16> = targets.chain([default]).collect();
+                all.sort_unstable();
+                all.dedup();
+                all.into_iter().for_each(taken);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The class with [`heavy_edit`] in every method that allows it.
+pub fn heavy(bytes: &[u8], outcome: &mut Outcome) -> Vec<u8> {
+    let class = ClassFile::parse(bytes).expect("a class file");
+    let mut splicer = Splicer::new(&class);
+    let marker = marker(&mut splicer).expect("room in the pool");
+    let mut edit = MethodEdit::default();
+    for (i, method) in class.methods().iter().enumerate() {
+        if method.code().is_none() {
+            continue;
+        }
+        match heavy_edit(&class, i, &marker, &mut edit).and_then(|()| splicer.edit(i, &edit)) {
+            Ok(()) => outcome.edited += 1,
+            Err(plain) => *outcome.plain.entry(plain.to_string()).or_default() += 1,
+        }
+    }
+    splicer.finish()
+}
