@@ -6,7 +6,8 @@
 
 use crate::KIpf;
 use crate::kipf::Node;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A hot chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,8 +54,8 @@ const MIN_LIFT: f64 = 1.5;
 const MIN_ANCHOR: f64 = 0.6;
 /// Of the rotations of a cycle, those with this part of the most frequent one's count can be its name.
 const SAME_COUNT: f64 = 0.9;
-/// A chain is explained by another one that accounts for this part of its occurrences.
-const EXPLAINED: f64 = 0.8;
+/// At least this part of a chain must be new: not expected to lie in chains taken before.
+const MIN_NEW: f64 = 0.7;
 /// How many candidates (those of the largest shares) are compared with each other.
 const CANDIDATES: usize = 2000;
 
@@ -66,9 +67,10 @@ const CANDIDATES: usize = 2000;
 /// An n-gram is a candidate if it occurs twice or more, covers `min_share` of the IDs, has a back edge inside, is no repetition
 /// of a shorter one, and is not mere chance: more frequent than independent IDs would make it, and the usual surroundings of one of its
 /// IDs. A single ID is a candidate if it mostly repeats. A cycle has one name: of its rotations that are about as frequent as the most
-/// frequent one, the lexicographically least (which begins in the outermost loop: cfg numbers path starts in bytecode order). Candidates
-/// are taken by falling share, the shorter first; one is passed over if more than half of it is a piece of a chain taken before that
-/// accounts for nearly all its occurrences, or if it starts or ends with a whole taken chain that repeats.
+/// frequent one, the lexicographically least (which begins in the outermost loop: cfg numbers path starts in bytecode order).
+///
+/// Candidates are taken greedily, the one first that covers most IDs which are not expected to lie in chains taken before. So no
+/// piece of a taken chain follows it, no overlap of two taken chains, and no chain with the run of an inner loop at its end.
 #[must_use]
 pub fn chains(
     forest: &KIpf,
@@ -77,25 +79,36 @@ pub fn chains(
     options: &Options,
 ) -> Vec<Chain> {
     let total = total.max(forest.total());
+    let least = least_covered(total, options.min_share);
     let mut taken: Vec<Chain> = Vec::new();
-    for (ids, covered) in candidates(forest, total, &continues, options.min_share) {
-        if taken.len() >= options.limit {
-            break;
-        }
-        let count = forest.count(&ids);
-        if taken.iter().any(|t| explains(t, &ids, count)) {
+    // What is new in a candidate only shrinks as others are taken, so an old figure is an upper bound: when it has been renewed and
+    // still leads, it is the best.
+    let mut queue: BinaryHeap<Candidate> = candidates(forest, least, &continues).into();
+    while taken.len() < options.limit
+        && let Some(mut best) = queue.pop()
+    {
+        if best.renewed != taken.len() {
+            let new = new_in(forest, &best.ids.0, &taken) / best.ids.0.len() as f64;
+            // What is not new counts against it, so that ends which only lead over to a taken chain fall off.
+            best.gain = (best.covered as f64 * (2.0 * new - 1.0)) as u64;
+            best.renewed = taken.len();
+            if new >= MIN_NEW && best.gain as f64 >= least {
+                queue.push(best);
+            }
             continue;
         }
+        let (Reverse(ids), count) = (best.ids, best.count);
         taken.push(Chain {
             count,
-            covered,
-            share: covered as f64 / total as f64,
+            covered: best.covered,
+            share: best.covered as f64 / total as f64,
             repeats: followed_by_itself(forest, &ids).saturating_mul(2) >= count,
             iterations: ids.iter().filter(|&&id| continues(id)).count() as u32,
             then: successors(forest, &ids[..1]),
             ids,
         });
     }
+    taken.sort_by(|a, b| (b.covered, a.ids.len(), &a.ids).cmp(&(a.covered, b.ids.len(), &b.ids)));
     taken
 }
 
@@ -214,42 +227,55 @@ fn periods(gram: &[u32]) -> impl Iterator<Item = usize> + '_ {
     (1..gram.len()).filter(|&d| gram[d..] == gram[..gram.len() - d])
 }
 
-/// The candidates with the IDs they cover, the best first; one for each cycle.
-fn candidates(
-    forest: &KIpf,
-    total: u64,
-    continues: &impl Fn(u32) -> bool,
-    min_share: f64,
-) -> Vec<(Vec<u32>, u64)> {
-    let least = (min_share * total as f64).max(1.0);
-    let mut cycles: BTreeMap<Vec<u32>, Vec<(Vec<u32>, u64)>> = BTreeMap::new();
-    let mut todo: Vec<Vec<u32>> = vec![Vec::new()];
-    while let Some(gram) = todo.pop() {
-        let Some(node) = forest.find(&gram) else {
-            continue;
-        };
+/// An n-gram that may become a chain; the best is the greatest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Covered IDs that are new, less those that are not.
+    gain: u64,
+    short: Reverse<usize>,
+    ids: Reverse<Vec<u32>>,
+    covered: u64,
+    count: u64,
+    /// With how many taken chains `gain` was found.
+    renewed: usize,
+}
+
+/// The least number of covered IDs that is worth a line.
+fn least_covered(total: u64, min_share: f64) -> f64 {
+    (min_share * total as f64).max(1.0)
+}
+
+/// The candidates, one for each cycle.
+fn candidates(forest: &KIpf, least: f64, continues: &impl Fn(u32) -> bool) -> Vec<Candidate> {
+    let mut cycles: BTreeMap<Vec<u32>, Vec<Candidate>> = BTreeMap::new();
+    let mut todo: Vec<(Node, Vec<u32>)> = vec![(forest.virtual_root(), Vec::new())];
+    while let Some((node, ids)) = todo.pop() {
         // Counts only fall along a branch, so a branch that cannot reach the share even at length k is cut.
         todo.extend(forest.children(node).into_iter().map_while(|v| {
             let count = forest.node_count(v);
             (count >= 2 && count as f64 * f64::from(forest.k()) >= least)
-                .then(|| [&gram[..], &[forest.id(v)]].concat())
+                .then(|| (v, [&ids[..], &[forest.id(v)]].concat()))
         }));
-        if (forest.count(&gram) as f64) * (gram.len() as f64) < least {
+        let count = forest.node_count(node);
+        if (count as f64) * (ids.len() as f64) < least {
             continue;
         }
-        let covered = covered(forest, &gram);
-        if covered as f64 >= least && is_candidate(forest, &gram, covered, continues) {
-            cycles
-                .entry(least_rotation(&gram))
-                .or_default()
-                .push((gram, covered));
+        let covered = covered(forest, &ids);
+        if covered as f64 >= least && is_candidate(forest, &ids, covered, continues) {
+            let cycle = cycles.entry(least_rotation(&ids)).or_default();
+            let (short, ids) = (Reverse(ids.len()), Reverse(ids));
+            cycle.push(Candidate {
+                gain: covered,
+                short,
+                ids,
+                covered,
+                count,
+                renewed: 0,
+            });
         }
     }
-    let mut chosen: Vec<_> = cycles
-        .into_values()
-        .filter_map(|rotations| name(forest, rotations))
-        .collect();
-    chosen.sort_by(|a, b| (b.1, a.0.len(), &a.0).cmp(&(a.1, b.0.len(), &b.0)));
+    let mut chosen: Vec<_> = cycles.into_values().filter_map(name).collect();
+    chosen.sort_by(|a, b| b.cmp(a));
     chosen.truncate(CANDIDATES);
     chosen
 }
@@ -298,33 +324,71 @@ fn least_rotation(gram: &[u32]) -> Vec<u32> {
 }
 
 /// Which of a cycle's rotations names it.
-fn name(forest: &KIpf, rotations: Vec<(Vec<u32>, u64)>) -> Option<(Vec<u32>, u64)> {
-    let most = rotations.iter().map(|r| forest.count(&r.0)).max()? as f64;
+fn name(rotations: Vec<Candidate>) -> Option<Candidate> {
+    let most = rotations.iter().map(|r| r.count).max()? as f64;
+    // The greatest `Reverse` is the least rotation.
     rotations
         .into_iter()
-        .filter(|r| forest.count(&r.0) as f64 >= SAME_COUNT * most)
-        .min()
+        .filter(|r| r.count as f64 >= SAME_COUNT * most)
+        .max_by(|a, b| a.ids.cmp(&b.ids))
 }
 
-/// Whether a taken chain makes a candidate redundant.
-fn explains(taken: &Chain, gram: &[u32], count: u64) -> bool {
-    if taken.repeats && (gram.starts_with(&taken.ids) || gram.ends_with(&taken.ids)) {
-        return true;
+/// How many of a gram's IDs are not expected to lie in taken chains.
+///
+/// A taken chain h can lie over an occurrence of the gram g in four ways: g holds h; g starts with an end of h; g ends with a
+/// beginning of h; h (or, if it repeats, a run of it) holds g.
+fn new_in(forest: &KIpf, gram: &[u32], taken: &[Chain]) -> f64 {
+    let m = gram.len();
+    let all = forest.count(gram).max(1) as f64;
+    let mut old = vec![0.0; m];
+    let mut mark =
+        |from: usize, to: usize, part: f64| old[from..to].iter_mut().for_each(|p| *p += part);
+    for Chain {
+        ids,
+        count,
+        repeats,
+        ..
+    } in taken
+    {
+        let len = ids.len();
+        for at in (0..m).filter(|&at| gram[at..].starts_with(ids)) {
+            mark(at, at + len, 1.0);
+        }
+        for n in 1..m.min(len) {
+            if ids.ends_with(&gram[..n]) {
+                mark(
+                    0,
+                    n,
+                    estimate(forest, &[&ids[..len - n], gram].concat()) / all,
+                );
+            }
+            if ids.starts_with(&gram[m - n..]) {
+                mark(
+                    m - n,
+                    m,
+                    estimate(forest, &[gram, &ids[n..]].concat()) / all,
+                );
+            }
+        }
+        let shown = if *repeats { len + m } else { len };
+        let text: Vec<u32> = ids.iter().cycle().take(shown).copied().collect();
+        let times = (0..len).filter(|&at| text[at..].starts_with(gram)).count();
+        mark(0, m, times as f64 * *count as f64 / all);
     }
-    let len = taken.ids.len();
-    let text: Vec<u32> = match taken.repeats {
-        true => taken
-            .ids
-            .iter()
-            .cycle()
-            .take(len + gram.len())
-            .copied()
-            .collect(),
-        false => taken.ids.clone(),
-    };
-    // A piece of more than half the candidate, found in the taken chain often enough.
-    gram.windows(gram.len() / 2 + 1).any(|piece| {
-        let times = (0..len).filter(|&at| text[at..].starts_with(piece)).count() as u64;
-        taken.count.saturating_mul(times) as f64 >= EXPLAINED * count as f64
-    })
+    old.iter().map(|p| 1.0 - p.min(1.0)).sum()
+}
+
+/// Occurrences of a gram of any length: exact up to k; beyond, each ID is taken to depend on the k-1 before it only.
+fn estimate(forest: &KIpf, gram: &[u32]) -> f64 {
+    let k = forest.k() as usize;
+    let first = forest.count(&gram[..gram.len().min(k)]) as f64;
+    let steps = gram.windows(k).skip(1).map(|w| {
+        let before = if k == 1 {
+            forest.total()
+        } else {
+            forest.count(&w[..k - 1])
+        };
+        forest.count(w) as f64 / before.max(1) as f64
+    });
+    first * steps.product::<f64>()
 }
