@@ -1,1 +1,54 @@
-//! (to come)
+//! The agent: `libborescope.so`, loaded into the JVM by `-agentpath`. It instruments classes as they load, gives the probes
+//! their memory, and writes down how to decode what they count. The only room of borescope with `unsafe`.
+//!
+//! Comes in: classes (ClassFileLoadHook), probe slow paths, thread ends. Goes out: a spool directory (`borescope_spool`). Must never
+//! happen here: an exception, a deadlock, a verify error or a crash in the application; when in doubt the class stays plain.
+
+#[allow(missing_docs)] // names are those of jni.h and jvmti.h
+pub mod jvmti;
+
+mod events;
+pub mod glob;
+pub mod instrument;
+pub mod memory;
+pub mod options;
+mod probes;
+mod spool;
+
+use jvmti::sys::JavaVm;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// Entry point at JVM start (JVMTI specification, "Agent Start-Up"). Always lets the JVM go on: if the agent cannot work it
+/// says so in one line and leaves the program alone.
+///
+/// # Safety
+/// Called by the JVM with its own pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: JavaVm,
+    options: *const c_char,
+    _reserved: *mut c_void,
+) -> c_int {
+    let outcome = std::panic::catch_unwind(|| {
+        let text = if options.is_null() {
+            String::new()
+        } else {
+            // SAFETY: the JVM passes null or a C string.
+            unsafe { CStr::from_ptr(options) }
+                .to_string_lossy()
+                .into_owned()
+        };
+        // SAFETY: `vm` comes from the JVM.
+        unsafe { events::start(vm, &text) }
+    });
+    if let Ok(Err(why)) = outcome {
+        say(&why);
+    }
+    0
+}
+
+/// One line to the user, on standard error.
+pub(crate) fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "borescope: {line}");
+}

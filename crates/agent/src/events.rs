@@ -1,0 +1,541 @@
+//! What the JVM tells us: start, class loads, thread ends, its end.
+
+use crate::glob::Glob;
+use crate::instrument::{self, HELPER, Instrumented, Instrumenter};
+use crate::jvmti::sys::{self, JObject, JavaVm, JniEnv, JvmtiEnv, capability, event};
+use crate::jvmti::{Jni, Jvmti, c_string, flags};
+use crate::memory::{Counters, Setup};
+use crate::options::Options;
+use crate::spool::{self, MetaLog};
+use crate::{probes, say};
+use borescope_classfile::ClassFile;
+use borescope_spool::meta::{self, Record, Skipped, Target};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// JDK classes that probes themselves run through, or that switch threads under a running method: always plain.
+const NEVER: [&str; 13] = [
+    "java/lang/Object",
+    "java/lang/Thread*",
+    "java/lang/BaseVirtualThread*",
+    "java/lang/VirtualThread*",
+    "java/lang/ThreadBuilders*",
+    "java/lang/Class",
+    "java/lang/BorescopeProbe",
+    "java/lang/ref/Reference*",
+    "java/lang/ref/Finalizer*",
+    "jdk/internal/misc/*",
+    "jdk/internal/vm/*",
+    "jdk/internal/reflect/*",
+    "java/lang/invoke/*",
+];
+/// Hidden classes named in the report at most.
+const MOST_HIDDEN: usize = 10_000;
+
+static STATE: OnceLock<State> = OnceLock::new();
+
+struct State {
+    jvmti: Jvmti,
+    options: Options,
+    never: Vec<Glob>,
+    log: OnceLock<MetaLog>,
+    thread_id_field: OnceLock<usize>,
+    known: Mutex<Known>,
+    instrumenters: Mutex<Vec<Instrumenter>>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// First method index by (name, hash of the bytes): the same bytes loaded again count in the same tables.
+    classes: HashMap<(String, u64), u32>,
+    hidden: HashSet<String>,
+}
+
+/// Starts in Agent_OnLoad; the error is one line for the user.
+///
+/// # Safety
+/// `vm` comes from the JVM.
+pub unsafe fn start(vm: JavaVm, text: &str) -> Result<(), String> {
+    let options = Options::parse(text)?;
+    // SAFETY: by contract.
+    let jvmti = unsafe { Jvmti::new(vm) }.ok_or("this JVM has no JVMTI 11; borescope needs a HotSpot JDK 17 or newer. The program runs without it")?;
+    let vm_name = jvmti.property(c"java.vm.name").unwrap_or_default();
+    let version = jvmti.property(c"java.version").unwrap_or_default();
+    if !(vm_name.contains("HotSpot") || vm_name.contains("OpenJDK")) {
+        return Err(format!(
+            "`{vm_name}` is not HotSpot; borescope needs a HotSpot JDK 17 or newer. The program runs without it"
+        ));
+    }
+    if feature_version(&version).is_none_or(|v| v < 17) {
+        return Err(format!(
+            "JDK {version} is too old; borescope needs JDK 17 or newer. The program runs without it"
+        ));
+    }
+    let wanted = [
+        capability::ALL_CLASS_HOOK_EVENTS,
+        capability::RETRANSFORM_CLASSES,
+        capability::RETRANSFORM_ANY_CLASS,
+    ];
+    if !jvmti.add_capabilities(&wanted) && !jvmti.add_capabilities(&wanted[..2]) {
+        return Err("the JVM does not let agents change classes (capabilities refused). The program runs without borescope".into());
+    }
+    let state = State {
+        jvmti,
+        options,
+        never: NEVER.iter().map(|g| Glob::new(g)).collect(),
+        log: OnceLock::new(),
+        thread_id_field: OnceLock::new(),
+        known: Mutex::default(),
+        instrumenters: Mutex::default(),
+    };
+    if STATE.set(state).is_err() {
+        return Err("loaded twice into one JVM; the second is ignored".into());
+    }
+    let set = jvmti.set_callbacks(&[
+        (event::VM_INIT, on_init as sys::OnThread as *const c_void),
+        (event::VM_DEATH, on_death as sys::OnVmDeath as *const c_void),
+        (
+            event::THREAD_END,
+            on_thread_end as sys::OnThread as *const c_void,
+        ),
+        (
+            event::CLASS_FILE_LOAD_HOOK,
+            on_class_file_load as sys::OnClassFileLoad as *const c_void,
+        ),
+        (
+            event::CLASS_PREPARE,
+            on_class_prepare as sys::OnClassPrepare as *const c_void,
+        ),
+    ]);
+    if !set || !jvmti.enable(event::VM_INIT) {
+        return Err("the JVM refuses event callbacks. The program runs without borescope".into());
+    }
+    Ok(())
+}
+
+/// 17 for `17.0.15`, 8 for `1.8.0_432`.
+fn feature_version(version: &str) -> Option<u32> {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    match numbers.next()?.ok()? {
+        1 => numbers.next()?.ok(),
+        n => Some(n),
+    }
+}
+
+unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
+    guard(|state| {
+        if state.options.probe_only {
+            say("the agent loads and can change classes in this JVM");
+            return;
+        }
+        if let Err(why) = begin(state, Jni::new(jni)) {
+            say(&format!("{why}. The program runs without borescope"));
+        }
+    });
+}
+
+/// Everything between VMInit and the first application class.
+fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
+    let o = &state.options;
+    let out = PathBuf::from(&o.out);
+    let dir = spool::create(&out).map_err(|e| {
+        format!(
+            "cannot make a spool directory in `{}`: {e}; choose another output directory",
+            o.out
+        )
+    })?;
+    let file = |name: &str| {
+        spool::create_file(&dir, name)
+            .map_err(|e| format!("cannot make `{}`: {e}", dir.join(name).display()))
+    };
+    let log = MetaLog::new(file("meta.log")?);
+    if !log.append(&Record::Target(target(state))) {
+        return Err(format!(
+            "cannot write to `{}`: the disk is full",
+            dir.display()
+        ));
+    }
+    let counters = Counters::new(
+        file("counters.bin")?,
+        &Setup {
+            engine: o.engine,
+            k: o.k,
+            memory: o.memory,
+        },
+    )
+    .map_err(|e| format!("cannot map counter memory in `{}`: {e}", dir.display()))?;
+    let thread = jni.find_class(c"java/lang/Thread");
+    let field = if thread.is_null() {
+        std::ptr::null_mut()
+    } else {
+        jni.field(thread, c"tid", c"J")
+    };
+    if field.is_null() {
+        return Err("java.lang.Thread has no field `tid` in this JDK".into());
+    }
+    let _ = state.thread_id_field.set(field as usize);
+    if !probes::install(jni, counters) {
+        return Err("the JVM refuses the probe helper class".into());
+    }
+    let _ = state.log.set(log);
+    for e in [
+        event::VM_DEATH,
+        event::THREAD_END,
+        event::CLASS_PREPARE,
+        event::CLASS_FILE_LOAD_HOOK,
+    ] {
+        if !state.jvmti.enable(e) {
+            return Err(format!("the JVM refuses event {e}"));
+        }
+    }
+    instrument_loaded(state, jni);
+    Ok(())
+}
+
+fn target(state: &State) -> Target {
+    let property = |name: &CStr| state.jvmti.property(name).unwrap_or_default();
+    let globs = |g: &[Glob]| g.iter().map(|g| g.text().to_owned()).collect();
+    Target {
+        pid: std::process::id(),
+        jdk: property(c"java.version"),
+        vm: format!(
+            "{} {}",
+            property(c"java.vm.name"),
+            property(c"java.vm.version")
+        ),
+        collector: flags::collector().into(),
+        command: command(state),
+        started: now_ms(),
+        include: globs(&state.options.include),
+        exclude: globs(&state.options.exclude),
+    }
+}
+
+/// What runs: `sun.java.command`, else the process's arguments.
+fn command(state: &State) -> String {
+    state
+        .jvmti
+        .property(c"sun.java.command")
+        .filter(|c| !c.is_empty())
+        .unwrap_or_else(|| {
+            let raw = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+            raw.split(|&b| b == 0)
+                .map(|a| String::from_utf8_lossy(a))
+                .collect::<Vec<_>>()
+                .join(" ")
+                .trim_end()
+                .to_owned()
+        })
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64)
+}
+
+/// Classes that were there before the load hook was on: JDK classes asked for, and classes of agents that came first.
+fn instrument_loaded(state: &State, jni: Jni) {
+    let mut wanted = Vec::new();
+    for class in state.jvmti.loaded_classes() {
+        let keep = state.jvmti.signature(class).is_some_and(|signature| {
+            let Some(name) = signature
+                .strip_prefix('L')
+                .and_then(|s| s.strip_suffix(';'))
+            else {
+                return false;
+            };
+            let Some(loader) = state.jvmti.loader(class) else {
+                return false;
+            };
+            let yes = !name.contains('.') && state.wants(jni, loader, name);
+            if !loader.is_null() {
+                jni.forget(loader);
+            }
+            if yes && !state.jvmti.is_modifiable(class) {
+                state.skip_class(name, "the JVM does not let agents change this class");
+                return false;
+            }
+            yes
+        });
+        if keep {
+            wanted.push(class);
+        } else {
+            jni.forget(class);
+        }
+    }
+    // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
+    if !wanted.is_empty() && state.jvmti.retransform(&wanted).is_err() {
+        for &class in &wanted {
+            if let Err(code) = state.jvmti.retransform(&[class]) {
+                let signature = state.jvmti.signature(class).unwrap_or_default();
+                let name = signature.trim_start_matches('L').trim_end_matches(';');
+                state.skip_class(
+                    name,
+                    &format!("the JVM refuses to retransform it (JVMTI error {code})"),
+                );
+            }
+        }
+    }
+    for class in wanted {
+        jni.forget(class);
+    }
+}
+
+unsafe extern "system" fn on_death(_: JvmtiEnv, _: JniEnv) {
+    guard(|_| {
+        if let Some(c) = probes::counters() {
+            c.end(now_ms());
+        }
+    });
+}
+
+unsafe extern "system" fn on_thread_end(_: JvmtiEnv, jni: JniEnv, thread: JObject) {
+    guard(|state| {
+        if let (Some(c), Some(&field)) = (probes::counters(), state.thread_id_field.get()) {
+            // SAFETY: `field` is Thread.tid, a long.
+            let tid = unsafe { Jni::new(jni).long_field(thread, field as *mut c_void) };
+            c.threads.release(tid as u64);
+        }
+    });
+}
+
+unsafe extern "system" fn on_class_prepare(
+    _: JvmtiEnv,
+    jni: JniEnv,
+    _thread: JObject,
+    class: JObject,
+) {
+    guard(|state| {
+        // Only hidden classes are of interest: they never come by the load hook. Their signature has a dot before the suffix.
+        let Some(signature) = state.jvmti.signature(class) else {
+            return;
+        };
+        let Some((name, _)) = signature.strip_prefix('L').and_then(|s| s.split_once('.')) else {
+            return;
+        };
+        let jni = Jni::new(jni);
+        let Some(loader) = state.jvmti.loader(class) else {
+            return;
+        };
+        if state.wants(jni, loader, name) {
+            // JDK 17 numbers lambda proxies before the suffix: Host$$Lambda$14.
+            let name = name.split_once("$$Lambda").map_or(name, |(host, _)| host);
+            let lambda = signature.contains("$$Lambda");
+            let shown = if lambda {
+                format!("{name}$$Lambda")
+            } else {
+                name.to_owned()
+            };
+            let fresh = {
+                let mut known = state.known();
+                known.hidden.len() < MOST_HIDDEN && known.hidden.insert(shown.clone())
+            };
+            if fresh {
+                state.skip_class(&shown, if lambda {
+                    "hidden class, not visible to agents (the lambda's body is counted in its host class)"
+                } else {
+                    "hidden class, not visible to agents"
+                });
+            }
+        }
+        if !loader.is_null() {
+            jni.forget(loader);
+        }
+    });
+}
+
+unsafe extern "system" fn on_class_file_load(
+    _: JvmtiEnv,
+    jni: JniEnv,
+    _redefined: JObject,
+    loader: JObject,
+    name: *const c_char,
+    _domain: JObject,
+    length: c_int,
+    data: *const c_uchar,
+    new_length: *mut c_int,
+    new_data: *mut *mut c_uchar,
+) {
+    guard(|state| {
+        if name.is_null() || data.is_null() {
+            return;
+        }
+        // SAFETY: the JVM passes a C string and `length` bytes.
+        let (name, bytes) = unsafe {
+            (
+                CStr::from_ptr(name).to_string_lossy(),
+                std::slice::from_raw_parts(data, length as usize),
+            )
+        };
+        if !state.wants(Jni::new(jni), loader, &name) {
+            return;
+        }
+        if let Some(new) = state.transform(Jni::new(jni), loader, &name, bytes) {
+            if let Some(copy) = state.jvmti.copy_out(&new) {
+                // SAFETY: the JVM passes places for the result, which it takes over.
+                unsafe {
+                    *new_data = copy;
+                    *new_length = new.len() as c_int;
+                }
+            }
+        }
+    });
+}
+
+impl State {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self, record: &Record) -> bool {
+        self.log.get().is_some_and(|l| l.append(record))
+    }
+
+    fn skip_class(&self, name: &str, reason: &str) {
+        self.log(&Record::Skipped(Skipped {
+            class: name.to_owned(),
+            method: String::new(),
+            descriptor: String::new(),
+            reason: reason.to_owned(),
+        }));
+    }
+
+    /// Whether a class is to be instrumented: named by an include, or not of the JDK; not excluded.
+    fn wants(&self, jni: Jni, loader: JObject, name: &str) -> bool {
+        let any = |globs: &[Glob]| globs.iter().any(|g| g.matches(name));
+        let o = &self.options;
+        if any(&o.exclude) {
+            return false;
+        }
+        if o.include.is_empty() {
+            return !self.is_jdk(jni, loader, name);
+        }
+        if !any(&o.include) {
+            return false;
+        }
+        let never = any(&self.never);
+        if never && name != HELPER {
+            self.skip_class(name, "the probes themselves run through it");
+        }
+        !never
+    }
+
+    /// A class of a JDK module (`java.*`, `jdk.*`), whoever loads it.
+    fn is_jdk(&self, jni: Jni, loader: JObject, name: &str) -> bool {
+        if name.starts_with("java/") {
+            return true;
+        }
+        let package = name.rsplit_once('/').map_or("", |(p, _)| p);
+        let module = self.jvmti.named_module(loader, &c_string(package));
+        if module.is_null() {
+            // Classes that reflection spins at run time have no package of their own.
+            return name.starts_with("jdk/internal/")
+                || name.starts_with("jdk/proxy")
+                || name.starts_with("com/sun/proxy/");
+        }
+        let module_name = jni.string_field(module, c"name").unwrap_or_default();
+        jni.forget(module);
+        module_name.starts_with("java.") || module_name.starts_with("jdk.")
+    }
+
+    fn transform(&self, jni: Jni, loader: JObject, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+        let counters = probes::counters()?;
+        let class = match ClassFile::parse(bytes) {
+            Ok(c) => c,
+            Err(e) => {
+                self.skip_class(name, &format!("cannot be read: {e}"));
+                return None;
+            }
+        };
+        if let Some(why) = instrument::refuse(&class) {
+            self.skip_class(name, &why);
+            return None;
+        }
+        let count = instrument::method_count(&class);
+        if count == 0 {
+            return None;
+        }
+        // Another agent may hand us a class that has our probes already.
+        if memchr::memmem::find(bytes, HELPER.as_bytes()).is_some() {
+            self.skip_class(name, "has borescope's probes already");
+            return None;
+        }
+        let hash = xxhash_rust::xxh3::xxh3_64(bytes);
+        let key = (name.to_owned(), hash);
+        let known = self.known().classes.get(&key).copied();
+        let Some(first) = known.or_else(|| counters.reserve_methods(count)) else {
+            self.skip_class(name, "too many methods for one JVM");
+            return None;
+        };
+        let mut instrumenter = self
+            .instrumenters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+            .unwrap_or_default();
+        let done = instrumenter.instrument(&class, self.options.engine, first);
+        self.instrumenters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(instrumenter);
+        if known.is_none() && !self.record(jni, loader, name, hash, &class, &done, counters) {
+            return None;
+        }
+        let bytes = done.bytes?;
+        self.known().classes.insert(key, first);
+        Some(bytes)
+    }
+
+    /// Writes down how to decode a class before any of its probes can run; false = it could not be written.
+    #[allow(clippy::too_many_arguments)]
+    fn record(
+        &self,
+        jni: Jni,
+        loader: JObject,
+        name: &str,
+        hash: u64,
+        class: &ClassFile<'_>,
+        done: &Instrumented,
+        counters: &Counters,
+    ) -> bool {
+        for s in &done.skipped {
+            self.log(&Record::Skipped(s.clone()));
+        }
+        for m in &done.methods {
+            counters.set_paths(m.index, m.flow.num_paths);
+        }
+        done.methods.is_empty()
+            || self.log(&Record::Class(meta::Class {
+                name: name.to_owned(),
+                loader: self.loader_name(jni, loader),
+                hash,
+                source_file: class.source_file().map(|s| s.to_string()),
+                methods: done.methods.clone(),
+            }))
+    }
+
+    fn loader_name(&self, jni: Jni, loader: JObject) -> String {
+        if loader.is_null() {
+            return "boot".into();
+        }
+        let class = jni.class_of(loader);
+        let signature = self.jvmti.signature(class).unwrap_or_default();
+        jni.forget(class);
+        signature
+            .trim_start_matches('L')
+            .trim_end_matches(';')
+            .replace('/', ".")
+    }
+}
+
+/// Runs a callback with the agent's state; no panic gets out.
+fn guard(f: impl FnOnce(&'static State)) {
+    if let Some(state) = STATE.get() {
+        let _ = catch_unwind(AssertUnwindSafe(|| f(state)));
+    }
+}

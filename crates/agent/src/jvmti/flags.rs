@@ -1,0 +1,118 @@
+//! Boolean flags of the running HotSpot, read from the table that libjvm exports for debuggers (vmStructs.hpp,
+//! `gHotSpotVMStructs` and `gHotSpotVMTypes`). A VM without it: nothing is known.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+#[repr(C)]
+struct VmStruct {
+    type_name: *const c_char,
+    field_name: *const c_char,
+    type_string: *const c_char,
+    is_static: c_int,
+    offset: u64,
+    address: *const c_void,
+}
+
+#[repr(C)]
+struct VmType {
+    type_name: *const c_char,
+    superclass: *const c_char,
+    is_oop: c_int,
+    is_integer: c_int,
+    is_unsigned: c_int,
+    size: u64,
+}
+
+/// Names of the garbage collectors' flags and how we call them.
+const COLLECTORS: [(&str, &str); 6] = [
+    ("UseG1GC", "G1"),
+    ("UseParallelGC", "Parallel"),
+    ("UseSerialGC", "Serial"),
+    ("UseZGC", "Z"),
+    ("UseShenandoahGC", "Shenandoah"),
+    ("UseEpsilonGC", "Epsilon"),
+];
+
+/// The collector in use, or `unknown`.
+pub fn collector() -> &'static str {
+    // SAFETY: read-only walk over tables that HotSpot builds before any agent is loaded and never changes.
+    unsafe { find_collector() }.unwrap_or("unknown")
+}
+
+/// # Safety
+/// The exported tables, if present, are HotSpot's.
+unsafe fn find_collector() -> Option<&'static str> {
+    // SAFETY: by contract; each table ends with an entry whose name is null, each name is a C string.
+    unsafe {
+        let mut entry = pointer::<VmStruct>(c"gHotSpotVMStructs")?;
+        let (mut flags, mut count, mut name, mut address) = (None, None, None, None);
+        while !(*entry).type_name.is_null() {
+            if text((*entry).type_name) == "JVMFlag" {
+                match text((*entry).field_name) {
+                    "flags" => flags = Some(((*entry).address as *const *const u8).read()),
+                    "numFlags" => count = Some(((*entry).address as *const usize).read()),
+                    "_name" => name = Some((*entry).offset as usize),
+                    "_addr" => address = Some((*entry).offset as usize),
+                    _ => {}
+                }
+            }
+            entry = entry.add(1);
+        }
+        let mut kind = pointer::<VmType>(c"gHotSpotVMTypes")?;
+        while !(*kind).type_name.is_null() && text((*kind).type_name) != "JVMFlag" {
+            kind = kind.add(1);
+        }
+        if (*kind).type_name.is_null() {
+            return None;
+        }
+        let (flags, name, address) = (flags?, name?, address?);
+        for i in 0..count? {
+            let flag = flags.add(i * (*kind).size as usize);
+            let flag_name = (flag.add(name) as *const *const c_char).read();
+            if flag_name.is_null() {
+                continue;
+            }
+            if let Some((_, label)) = COLLECTORS.iter().find(|(f, _)| *f == text(flag_name)) {
+                let value = (flag.add(address) as *const *const u8).read();
+                if !value.is_null() && *value != 0 {
+                    return Some(label);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// # Safety
+/// The symbol, if there is one, is a pointer variable to an array of T.
+unsafe fn pointer<T>(symbol: &CStr) -> Option<*const T> {
+    // libjvm.so was loaded by the launcher with local scope, so it is looked up by name.
+    // SAFETY: RTLD_NOLOAD only finds a library that is loaded already; dlsym reads its symbol table.
+    unsafe {
+        let lib = libc::dlopen(c"libjvm.so".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        let at = libc::dlsym(
+            if lib.is_null() {
+                libc::RTLD_DEFAULT
+            } else {
+                lib
+            },
+            symbol.as_ptr(),
+        );
+        let table = if at.is_null() {
+            std::ptr::null()
+        } else {
+            *(at as *const *const T)
+        };
+        (!table.is_null()).then_some(table)
+    }
+}
+
+/// # Safety
+/// `s` is null or a C string that lives as long as the VM.
+unsafe fn text(s: *const c_char) -> &'static str {
+    if s.is_null() {
+        return "";
+    }
+    // SAFETY: by contract.
+    unsafe { CStr::from_ptr(s) }.to_str().unwrap_or("")
+}

@@ -1,0 +1,108 @@
+//! The few JNI and JVMTI functions that the agent calls, by their index in the function tables (jni.h, jvmti.h; the tables only
+//! grow, so an index means the same in every JDK).
+
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+
+/// A reference to a Java object or class (local or global).
+pub type JObject = *mut c_void;
+/// `JavaVM*`.
+pub type JavaVm = *const *const *const c_void;
+/// `JNIEnv*`.
+pub type JniEnv = *const *const *const c_void;
+/// `jvmtiEnv*`.
+pub type JvmtiEnv = *const *const *const c_void;
+
+/// JVMTI version asked for: 11, in which modules are known (JDK 17 and newer all have it).
+pub const JVMTI_VERSION: c_int = 0x300B_0000;
+
+/// Event numbers.
+pub mod event {
+    use std::ffi::c_int;
+    pub const VM_INIT: c_int = 50;
+    pub const VM_DEATH: c_int = 51;
+    pub const THREAD_END: c_int = 53;
+    pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
+    pub const CLASS_PREPARE: c_int = 56;
+    /// The first event's number: its callback is the table's first.
+    pub const FIRST: c_int = 50;
+}
+
+/// Capability bits.
+pub mod capability {
+    pub const ALL_CLASS_HOOK_EVENTS: u32 = 26;
+    pub const RETRANSFORM_CLASSES: u32 = 37;
+    pub const RETRANSFORM_ANY_CLASS: u32 = 38;
+}
+
+/// `JNINativeMethod`.
+#[repr(C)]
+pub struct NativeMethod {
+    pub name: *const c_char,
+    pub signature: *const c_char,
+    pub function: *const c_void,
+}
+
+/// Indices in the JNI function table.
+pub mod jni {
+    pub const DEFINE_CLASS: usize = 5;
+    pub const FIND_CLASS: usize = 6;
+    pub const EXCEPTION_CLEAR: usize = 17;
+    pub const DELETE_LOCAL_REF: usize = 23;
+    pub const GET_OBJECT_CLASS: usize = 31;
+    pub const GET_FIELD_ID: usize = 94;
+    pub const GET_OBJECT_FIELD: usize = 95;
+    pub const GET_LONG_FIELD: usize = 101;
+    pub const GET_STATIC_FIELD_ID: usize = 144;
+    pub const GET_STRING_UTF_CHARS: usize = 169;
+    pub const RELEASE_STRING_UTF_CHARS: usize = 170;
+    pub const REGISTER_NATIVES: usize = 215;
+}
+
+/// Indices in the JVMTI function table (the numbers in jvmti.h, less one).
+pub mod jvmti {
+    pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
+    pub const GET_NAMED_MODULE: usize = 39;
+    pub const IS_MODIFIABLE_CLASS: usize = 44;
+    pub const ALLOCATE: usize = 45;
+    pub const DEALLOCATE: usize = 46;
+    pub const GET_CLASS_SIGNATURE: usize = 47;
+    pub const GET_CLASS_LOADER: usize = 56;
+    pub const GET_LOADED_CLASSES: usize = 77;
+    pub const SET_EVENT_CALLBACKS: usize = 121;
+    pub const GET_SYSTEM_PROPERTY: usize = 130;
+    pub const ADD_CAPABILITIES: usize = 141;
+    pub const RETRANSFORM_CLASSES: usize = 151;
+}
+
+/// Calls function `index` of an environment's table with the C signature given by the arguments' types.
+///
+/// The caller vouches for the index, the types and the environment.
+macro_rules! call {
+    ($env:expr, $index:expr, ($($type:ty),*) -> $ret:ty, $($arg:expr),*) => {{
+        let env = $env;
+        let function: unsafe extern "system" fn(*const *const *const std::ffi::c_void $(, $type)*) -> $ret =
+            std::mem::transmute((*env).add($index).read());
+        function(env $(, $arg)*)
+    }};
+}
+pub(crate) use call;
+
+/// Callback types.
+pub type OnThread = unsafe extern "system" fn(JvmtiEnv, JniEnv, JObject);
+/// VMDeath.
+pub type OnVmDeath = unsafe extern "system" fn(JvmtiEnv, JniEnv);
+/// ClassPrepare.
+pub type OnClassPrepare = unsafe extern "system" fn(JvmtiEnv, JniEnv, JObject, JObject);
+/// ClassFileLoadHook.
+pub type OnClassFileLoad = unsafe extern "system" fn(
+    JvmtiEnv,
+    JniEnv,
+    JObject,
+    JObject,
+    *const c_char,
+    JObject,
+    c_int,
+    *const c_uchar,
+    *mut c_int,
+    *mut *mut c_uchar,
+);

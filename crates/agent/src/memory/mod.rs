@@ -1,0 +1,14 @@
+//! Counter memory: what the probes' fast paths read and write by address, and the slow paths that make rows.
+//!
+//! In: calls from the probe helper (natives) and thread ends. Out: `counters.bin`, mapped `MAP_SHARED`, laid out as
+//! `borescope_spool::layout` says. Nothing here calls into the JVM, blocks at a safepoint, or frees memory that a
+//! compiled probe may still use.
+
+mod arena;
+mod file;
+mod raw;
+mod rows;
+
+pub use arena::Threads;
+pub use file::CounterFile;
+pub use rows::{Counters, Setup, dense_limit};

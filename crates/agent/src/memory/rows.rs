@@ -1,0 +1,557 @@
+//! Rows, edges and k-SF nodes: what a probe's fast path did not find is made here.
+
+use super::arena::{Arena, Threads};
+use super::file::{CounterFile, zero_pages};
+use super::raw::{Addr, add64, load32, load64, publish64, store32, store64, zero};
+use borescope_spool::layout::{self, Engine, HASH_MUL, Kind, NO_ID, header, ksf, row, table};
+use std::fs::File;
+use std::io;
+use std::sync::{PoisonError, RwLock};
+
+/// Most methods that can be instrumented in one JVM, and most platform threads with a private arena at one time.
+const MAX_METHODS: u64 = 1 << 20;
+const MAX_ARENAS: u32 = 8192;
+/// Rows of at most this many paths are dense.
+const AUTOMATON_DENSE: u32 = 32;
+const BLPP_DENSE: u32 = 4096;
+const FIRST_CHUNK: u64 = 16 << 10;
+const LAST_CHUNK: u64 = 1 << 20;
+const FIRST_SLOTS: u32 = 4;
+/// Where the shared empty table and the hashed sink row lie in the file's header page.
+const EMPTY_TABLE: u64 = 1024;
+const SINK_ROW: u64 = 2048;
+
+/// Settings of the counters.
+pub struct Setup {
+    /// Which engine.
+    pub engine: Engine,
+    /// Longest sequence counted.
+    pub k: u32,
+    /// Bytes that `counters.bin` may reach.
+    pub memory: u64,
+}
+
+/// All counters of this JVM.
+pub struct Counters {
+    file: CounterFile,
+    /// Threads and their arenas.
+    pub threads: Threads,
+    engine: Engine,
+    k: u32,
+    /// Number of paths by method index.
+    methods: RwLock<Vec<u32>>,
+    dense_sink: Addr,
+}
+
+/// How many of a method's paths fit a dense row under an engine; beyond that its rows are hashed.
+pub fn dense_limit(engine: Engine) -> u32 {
+    match engine {
+        Engine::Automaton => AUTOMATON_DENSE,
+        Engine::BlppDense => BLPP_DENSE,
+        Engine::BlppHash | Engine::Ksf => 0,
+    }
+}
+
+impl Counters {
+    /// Sets up counter memory in an empty file.
+    pub fn new(file: File, setup: &Setup) -> io::Result<Self> {
+        let file = CounterFile::create(file, setup.memory, setup.engine, setup.k)?;
+        let empty = file.base() + EMPTY_TABLE;
+        store32(empty, Kind::Table as u32);
+        store32(
+            empty + 4,
+            layout::TABLE_BYTES as u32 + 2 * layout::TABLE_EDGE_BYTES as u32,
+        );
+        store32(empty + table::SLOTS, 2);
+        let sink = file.base() + SINK_ROW;
+        store32(sink, Kind::HashRow as u32);
+        store32(sink + row::ID, NO_ID);
+        store64(sink + row::TABLE, empty);
+        store32(sink + row::SHIFT, 31);
+        store32(sink + row::FLAGS, 1);
+        Ok(Self {
+            threads: Threads::new(MAX_METHODS, MAX_ARENAS)?,
+            dense_sink: zero_pages(
+                layout::ROW_BYTES + u64::from(BLPP_DENSE) * layout::DENSE_EDGE_BYTES,
+            )?,
+            file,
+            engine: setup.engine,
+            k: setup.k,
+            methods: RwLock::default(),
+        })
+    }
+
+    /// Address of the file's first byte.
+    pub fn base(&self) -> Addr {
+        self.file.base()
+    }
+
+    /// Depth of the last level of the k-SF's upper part, k - 2.
+    pub fn top_depth(&self) -> i64 {
+        i64::from(self.k) - 2
+    }
+
+    /// Takes `count` consecutive method indices, their numbers of paths still unknown; `None` when there are no more.
+    pub fn reserve_methods(&self, count: u32) -> Option<u32> {
+        let mut methods = self.methods.write().unwrap_or_else(PoisonError::into_inner);
+        let first = methods.len() as u32;
+        if first + count > self.threads.max_methods() {
+            return None;
+        }
+        methods.resize((first + count) as usize, 0);
+        Some(first)
+    }
+
+    /// Tells how many paths a method has; before any of its probes can run.
+    pub fn set_paths(&self, method: u32, paths: u32) {
+        if let Some(p) = self
+            .methods
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(method as usize)
+        {
+            *p = paths;
+        }
+    }
+
+    /// Marks an orderly end.
+    pub fn end(&self, now_ms: u64) {
+        store64(self.base() + header::ENDED_AT, now_ms);
+        store32(self.base() + header::ENDED, 1);
+    }
+
+    fn paths(&self, method: u32) -> u32 {
+        self.methods
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(method as usize)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    fn hash_sink(&self) -> Addr {
+        self.base() + SINK_ROW
+    }
+
+    fn sink(&self, dense: bool) -> Addr {
+        if dense {
+            self.dense_sink
+        } else {
+            self.hash_sink()
+        }
+    }
+
+    fn lost(&self) {
+        add64(self.base() + header::LOST, 1);
+    }
+
+    fn offset(&self, a: Addr) -> u64 {
+        (a - self.base()) >> 4
+    }
+
+    fn at(&self, offset: u32) -> Addr {
+        self.base() + (u64::from(offset) << 4)
+    }
+
+    // ---- called by the helper
+
+    /// First activation of a method in an arena: makes its root row, counts the activation.
+    pub fn new_root(&self, block: Addr, method: u32) -> Addr {
+        let id = self.threads.arena_of(block);
+        let shared = Threads::is_shared(id);
+        let slot = block + u64::from(method) * 8;
+        let mut arena = self.threads.arena(id);
+        let present = load64(slot) as i64;
+        if present != 0 {
+            let root = present.unsigned_abs();
+            add64(root + row::ENTERS, 1);
+            return root;
+        }
+        let paths = self.paths(method);
+        let root = match self.new_row(&mut arena, id, method, paths, NO_ID, 0) {
+            Some(r) => r,
+            None => self.sink(paths <= dense_limit(self.engine)),
+        };
+        add64(root + row::ENTERS, 1);
+        publish64(
+            slot,
+            if shared && root != self.dense_sink && root != self.hash_sink() {
+                root.wrapping_neg()
+            } else {
+                root
+            },
+        );
+        root
+    }
+
+    /// An edge that the fast path did not find: counts it, makes it if it is new, returns the next state.
+    pub fn miss(&self, s: Addr, r: u32, last: bool) -> Addr {
+        if s == self.dense_sink || s == self.hash_sink() {
+            self.lost();
+            return s;
+        }
+        let method = load32(s + row::METHOD);
+        if r >= self.paths(method) {
+            self.lost(); // cannot happen: IDs are below the number of paths
+            return s;
+        }
+        let id = load32(s + row::FLAGS) >> 8;
+        let shared = Threads::is_shared(id);
+        let mut arena = self.threads.arena(id);
+        if load32(s + row::KIND) == Kind::DenseRow as u32 {
+            let edge = s + layout::ROW_BYTES + u64::from(r) * layout::DENSE_EDGE_BYTES;
+            let next = load64(edge) as i64;
+            add64(edge + 8, 1);
+            if next != 0 {
+                return next.unsigned_abs();
+            }
+            let target = if last {
+                s
+            } else {
+                self.target(&mut arena, id, s, r).unwrap_or(self.dense_sink)
+            };
+            publish64(
+                edge,
+                if shared {
+                    target.wrapping_neg()
+                } else {
+                    target
+                },
+            );
+            return target;
+        }
+        match find(load64(s + row::REAL_TABLE), r) {
+            Ok(edge) => {
+                add64(edge + 8, 1);
+                self.at((load64(edge) >> 32) as u32)
+            }
+            Err(_) => {
+                let target = if last {
+                    s
+                } else {
+                    self.target(&mut arena, id, s, r)
+                        .unwrap_or(self.hash_sink())
+                };
+                if self.insert(&mut arena, id, s, r, target, 1).is_none() {
+                    self.lost();
+                    return self.hash_sink();
+                }
+                target
+            }
+        }
+    }
+
+    /// A whole step of the k-SF (figure 6 of the source document), making what is absent. State: beta << 32 | tau.
+    pub fn miss_ksf(&self, s: u64, r: u32) -> u64 {
+        let sink = self.offset(self.hash_sink());
+        let tau = self.at(s as u32);
+        if s == sink {
+            self.lost();
+            return sink;
+        }
+        let (root, at_start) = self.ksf_root(tau);
+        let id = load32(root + row::FLAGS) >> 8;
+        let mut arena = self.threads.arena(id);
+        match self.ksf_step(
+            &mut arena,
+            id,
+            root,
+            if at_start { 0 } else { tau },
+            (s >> 32) as u32,
+            r,
+        ) {
+            Some(_) if self.k == 1 => s,
+            Some(next) => next,
+            None => {
+                self.lost();
+                sink
+            }
+        }
+    }
+
+    /// An exception handler was entered.
+    pub fn caught(&self, s: u64) {
+        let root = if self.engine == Engine::Ksf {
+            self.ksf_root(self.at(s as u32)).0
+        } else {
+            s
+        };
+        add64(root + row::CAUGHT, 1);
+    }
+
+    fn ksf_root(&self, tau: Addr) -> (Addr, bool) {
+        if load32(tau) == Kind::KsfNode as u32 {
+            (self.at(load32(tau + ksf::ROOT)), false)
+        } else {
+            (tau, true)
+        }
+    }
+
+    fn ksf_step(
+        &self,
+        arena: &mut Arena,
+        id: u32,
+        root: Addr,
+        tau: Addr,
+        beta: u32,
+        r: u32,
+    ) -> Option<u64> {
+        let mut beta = if beta == 0 { 0 } else { self.at(beta) };
+        let top;
+        if tau == 0 || i64::from(load32(tau + ksf::DEPTH)) == self.top_depth() {
+            beta = tau;
+            top = match find(load64(root + row::REAL_TABLE), r) {
+                Ok(edge) => self.at((load64(edge) >> 32) as u32),
+                Err(_) => {
+                    let node = self.new_node(arena, id, root, r, 0)?;
+                    self.insert(arena, id, root, r, node, 0)?;
+                    node
+                }
+            };
+        } else {
+            top = self.child(arena, id, root, tau, r)?;
+        }
+        let mut counted = top;
+        if beta != 0 {
+            beta = self.child(arena, id, root, beta, r)?;
+            counted = beta;
+        }
+        store64(counted + ksf::COUNT, load64(counted + ksf::COUNT) + 1);
+        Some(
+            self.offset(top)
+                | if beta == 0 {
+                    0
+                } else {
+                    self.offset(beta) << 32
+                },
+        )
+    }
+
+    fn child(&self, arena: &mut Arena, id: u32, root: Addr, node: Addr, r: u32) -> Option<Addr> {
+        let first = load32(node + ksf::FIRST);
+        let mut c = first;
+        while c != 0 {
+            let a = self.at(c);
+            if load32(a + ksf::ID) == r {
+                return Some(a);
+            }
+            c = load32(a + ksf::SIBLING);
+        }
+        let new = self.new_node(arena, id, root, r, load32(node + ksf::DEPTH) + 1)?;
+        store32(new + ksf::SIBLING, first);
+        store32(node + ksf::FIRST, self.offset(new) as u32);
+        Some(new)
+    }
+
+    fn new_node(&self, arena: &mut Arena, id: u32, root: Addr, r: u32, depth: u32) -> Option<Addr> {
+        let node = self.allocate(arena, id, layout::KSF_BYTES)?;
+        store32(node, Kind::KsfNode as u32);
+        store32(node + 4, layout::KSF_BYTES as u32);
+        store32(node + ksf::ID, r);
+        store32(node + ksf::DEPTH, depth);
+        store32(node + ksf::ROOT, self.offset(root) as u32);
+        store32(node + ksf::FLAGS, flags(id));
+        publish(arena);
+        Some(node)
+    }
+
+    // ---- the automaton
+
+    /// The row for the last k - 1 IDs after `r` was appended to the window of `s`.
+    fn target(&self, arena: &mut Arena, id: u32, s: Addr, r: u32) -> Option<Addr> {
+        if self.k == 1 {
+            return Some(s);
+        }
+        let method = load32(s + row::METHOD);
+        let mut window = [0; layout_window()];
+        let n = 1 + self.window(s, &mut window[1..]);
+        window[0] = r;
+        let window = &window[..n.min(self.k as usize - 1)];
+        let mut key = window_hash(method, window);
+        let mut other = [0; layout_window()];
+        while let Some(&found) = arena.rows.get(&key) {
+            let n = self.window(found, &mut other);
+            if load32(found + row::METHOD) == method && other[..n] == *window {
+                return Some(found);
+            }
+            key = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        }
+        let new = self.new_row(arena, id, method, self.paths(method), r, s)?;
+        arena.rows.insert(key, new);
+        Some(new)
+    }
+
+    /// Writes the window of a row, newest ID first; returns its length.
+    fn window(&self, mut s: Addr, out: &mut [u32]) -> usize {
+        let most = out.len().min(self.k as usize - 1);
+        for (n, slot) in out[..most].iter_mut().enumerate() {
+            let id = load32(s + row::ID);
+            if id == NO_ID {
+                return n;
+            }
+            *slot = id;
+            s = load64(s + row::PARENT);
+        }
+        most
+    }
+
+    fn new_row(
+        &self,
+        arena: &mut Arena,
+        id: u32,
+        method: u32,
+        paths: u32,
+        last: u32,
+        parent: Addr,
+    ) -> Option<Addr> {
+        let dense = paths <= dense_limit(self.engine);
+        let table = if dense {
+            0
+        } else {
+            self.new_table(arena, id, FIRST_SLOTS)?
+        };
+        let bytes = layout::ROW_BYTES
+            + if dense {
+                u64::from(paths) * layout::DENSE_EDGE_BYTES
+            } else {
+                0
+            };
+        let new = self.allocate(arena, id, bytes)?;
+        store32(
+            new,
+            if dense { Kind::DenseRow } else { Kind::HashRow } as u32,
+        );
+        store32(new + 4, bytes as u32);
+        store32(new + row::METHOD, method);
+        store32(new + row::ID, last);
+        store64(new + row::PARENT, parent);
+        store32(new + row::FLAGS, flags(id));
+        if !dense {
+            self.set_table(new, table);
+        }
+        publish(arena);
+        Some(new)
+    }
+
+    // ---- hashed edges
+
+    /// Makes `table` the row's edges; the probes of shared arenas keep seeing an empty table.
+    fn set_table(&self, r: Addr, t: Addr) {
+        store64(t + table::ROW, r);
+        publish64(r + row::REAL_TABLE, t);
+        let shared = load32(r + row::FLAGS) & 1 != 0;
+        let seen = if shared { self.base() + EMPTY_TABLE } else { t };
+        store64(r + row::TABLE, seen);
+        store32(r + row::SHIFT, shift(load32(seen + table::SLOTS)));
+    }
+
+    fn new_table(&self, arena: &mut Arena, id: u32, slots: u32) -> Option<Addr> {
+        let class = slots.trailing_zeros() as usize;
+        let bytes = layout::TABLE_BYTES + u64::from(slots) * layout::TABLE_EDGE_BYTES;
+        let t = match arena.free_tables.get_mut(class).and_then(Vec::pop) {
+            Some(t) => {
+                zero(t + 8, bytes - 8);
+                t
+            }
+            None => self.allocate(arena, id, bytes)?,
+        };
+        store32(t, Kind::Table as u32);
+        store32(t + 4, bytes as u32);
+        store32(t + table::SLOTS, slots);
+        publish(arena);
+        Some(t)
+    }
+
+    fn insert(
+        &self,
+        arena: &mut Arena,
+        id: u32,
+        s: Addr,
+        r: u32,
+        target: Addr,
+        count: u64,
+    ) -> Option<()> {
+        let mut t = load64(s + row::REAL_TABLE);
+        let slots = load32(t + table::SLOTS);
+        if (load32(t + table::LIVE) + 1) * 2 > slots {
+            let old = t;
+            t = self.new_table(arena, id, slots.checked_mul(2)?)?;
+            for i in 0..slots {
+                let edge = old + layout::TABLE_BYTES + u64::from(i) * layout::TABLE_EDGE_BYTES;
+                let w = load64(edge);
+                if w as u32 != 0 {
+                    put(t, w, load64(edge + 8));
+                }
+            }
+            self.set_table(s, t);
+            let class = slots.trailing_zeros() as usize;
+            if arena.free_tables.len() <= class {
+                arena.free_tables.resize(class + 1, Vec::new());
+            }
+            arena.free_tables[class].push(old);
+        }
+        put(t, self.offset(target) << 32 | u64::from(r + 1), count);
+        Some(())
+    }
+
+    fn allocate(&self, arena: &mut Arena, id: u32, bytes: u64) -> Option<Addr> {
+        if arena.at + bytes > arena.end {
+            let step = arena.step.clamp(FIRST_CHUNK, LAST_CHUNK);
+            let chunk = self.file.chunk(id, step.max(bytes))?;
+            arena.chunk = chunk;
+            arena.at = chunk + layout::CHUNK_HEADER_BYTES;
+            arena.end = chunk + load64(chunk + layout::chunk::BYTES);
+            arena.step = step * 2;
+        }
+        let a = arena.at;
+        arena.at += bytes;
+        Some(a)
+    }
+}
+
+/// Room for the longest window.
+const fn layout_window() -> usize {
+    crate::options::MAX_K as usize
+}
+
+fn flags(arena: u32) -> u32 {
+    arena << 8 | u32::from(Threads::is_shared(arena))
+}
+
+/// Makes all records written so far in the arena's chunk visible to a reader of the file.
+fn publish(arena: &Arena) {
+    publish64(arena.chunk + layout::chunk::USED, arena.at - arena.chunk);
+}
+
+fn shift(slots: u32) -> u32 {
+    32 - slots.trailing_zeros()
+}
+
+/// The edge of `r`, or the free slot where it belongs.
+fn find(t: Addr, r: u32) -> Result<Addr, Addr> {
+    let slots = load32(t + table::SLOTS);
+    let mut i = r.wrapping_mul(HASH_MUL) >> shift(slots);
+    loop {
+        let edge = t + layout::TABLE_BYTES + u64::from(i) * layout::TABLE_EDGE_BYTES;
+        match load64(edge) as u32 {
+            0 => return Err(edge),
+            key if key == r + 1 => return Ok(edge),
+            _ => i = (i + 1) & (slots - 1),
+        }
+    }
+}
+
+fn put(t: Addr, w: u64, count: u64) {
+    let (Ok(edge) | Err(edge)) = find(t, w as u32 - 1);
+    store64(edge + 8, count);
+    publish64(edge, w);
+    store32(t + table::LIVE, load32(t + table::LIVE) + 1);
+}
+
+fn window_hash(method: u32, window: &[u32]) -> u64 {
+    let mut h = u64::from(method) ^ 0x51_7C_C1_B7_27_22_0A_95;
+    for &id in window {
+        h = (h.rotate_left(5) ^ u64::from(id)).wrapping_mul(0x517C_C1B7_2722_0A95);
+    }
+    h ^ h >> 32
+}

@@ -1,0 +1,172 @@
+//! Options of the agent: `-agentpath:libborescope.so=lens=paths,k=4,out=DIR,include=com.acme.*;org.x.*`.
+//!
+//! Comma-separated `key=value`; lists use `;`; `%XX` stands for any byte (so values may hold commas).
+
+use crate::glob::Glob;
+use borescope_spool::layout::Engine;
+
+/// Largest k.
+pub const MAX_K: u32 = 64;
+/// Default limit of counter memory for one JVM.
+pub const DEFAULT_MEMORY: u64 = 2 << 30;
+
+/// Parsed options.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Length of the longest path sequence counted.
+    pub k: u32,
+    /// Counting engine.
+    pub engine: Engine,
+    /// Output directory; the spool is made in it.
+    pub out: String,
+    /// Classes to instrument; empty = everything that is not the JDK.
+    pub include: Vec<Glob>,
+    /// Classes to leave plain.
+    pub exclude: Vec<Glob>,
+    /// Limit of counter memory in bytes.
+    pub memory: u64,
+    /// Only check that the agent can start; instrument nothing.
+    pub probe_only: bool,
+}
+
+impl Options {
+    /// Parses the agent's option string; the error is one line for the user.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut o = Self {
+            k: 4,
+            engine: Engine::Automaton,
+            out: String::new(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            memory: DEFAULT_MEMORY,
+            probe_only: false,
+        };
+        for part in text.split(',').filter(|p| !p.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            match key {
+                "lens" => {
+                    let lens = decode(value)?;
+                    if lens != "paths" {
+                        return Err(format!(
+                            "unknown lens `{lens}`; this version has lens=paths"
+                        ));
+                    }
+                }
+                "k" => {
+                    o.k = value
+                        .parse()
+                        .ok()
+                        .filter(|k| (1..=MAX_K).contains(k))
+                        .ok_or_else(|| {
+                            format!("k must be a number from 1 to {MAX_K}, not `{value}`")
+                        })?;
+                }
+                "engine" => o.engine = engine(value)?,
+                "out" => o.out = decode(value)?,
+                "include" => o.include = globs(value)?,
+                "exclude" => o.exclude = globs(value)?,
+                "memory" => {
+                    o.memory = value
+                        .parse()
+                        .ok()
+                        .filter(|m| *m >= 1 << 20)
+                        .ok_or_else(|| {
+                            format!(
+                                "memory must be a number of bytes, at least 1048576, not `{value}`"
+                            )
+                        })?;
+                }
+                "probe" => o.probe_only = true,
+                _ => {
+                    return Err(format!(
+                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, memory"
+                    ));
+                }
+            }
+        }
+        if matches!(o.engine, Engine::BlppHash | Engine::BlppDense) {
+            o.k = 1;
+        }
+        if o.out.is_empty() && !o.probe_only {
+            o.out = format!("borescope-{}.borescope", std::process::id());
+        }
+        Ok(o)
+    }
+}
+
+fn engine(value: &str) -> Result<Engine, String> {
+    Ok(match value {
+        "automaton" => Engine::Automaton,
+        "ksf" => Engine::Ksf,
+        "blpp-hash" => Engine::BlppHash,
+        "blpp-dense" => Engine::BlppDense,
+        _ => {
+            return Err(format!(
+                "unknown engine `{value}`; known: automaton, ksf, blpp-hash, blpp-dense"
+            ));
+        }
+    })
+}
+
+fn globs(value: &str) -> Result<Vec<Glob>, String> {
+    value
+        .split(';')
+        .filter(|g| !g.is_empty())
+        .map(|g| Ok(Glob::new(&decode(g)?)))
+        .collect()
+}
+
+/// Undoes percent-encoding.
+fn decode(value: &str) -> Result<String, String> {
+    let bad = || format!("bad percent-encoding in agent option value `{value}`");
+    let mut out = Vec::with_capacity(value.len());
+    let mut bytes = value.bytes();
+    while let Some(b) = bytes.next() {
+        if b == b'%' {
+            let (Some(h), Some(l)) = (bytes.next(), bytes.next()) else {
+                return Err(bad());
+            };
+            let hex = [h, l];
+            let hex = std::str::from_utf8(&hex).map_err(|_| bad())?;
+            out.push(u8::from_str_radix(hex, 16).map_err(|_| bad())?);
+        } else {
+            out.push(b);
+        }
+    }
+    String::from_utf8(out).map_err(|_| bad())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_command_line_writes() {
+        let o = Options::parse("lens=paths,k=11,engine=ksf,out=/a%2Cb%20c,include=com.acme.*;x.Y,exclude=com.acme.gen.*,memory=1048576").unwrap();
+        assert_eq!((o.k, o.engine, o.out.as_str()), (11, Engine::Ksf, "/a,b c"));
+        assert_eq!(o.include.len(), 2);
+        assert_eq!(o.exclude[0].text(), "com.acme.gen.*");
+        assert_eq!(o.memory, 1 << 20);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, word) in [
+            ("k=0", "1 to 64"),
+            ("k=65", "1 to 64"),
+            ("engine=fast", "fast"),
+            ("lens=sites", "lens=paths"),
+            ("colour=red", "colour"),
+            ("out=%4", "percent"),
+            ("memory=12", "1048576"),
+        ] {
+            let e = Options::parse(text).unwrap_err();
+            assert!(e.contains(word), "{text}: {e}");
+        }
+    }
+
+    #[test]
+    fn plain_ball_larus_has_k_1() {
+        assert_eq!(Options::parse("k=8,engine=blpp-hash").unwrap().k, 1);
+    }
+}

@@ -1,0 +1,87 @@
+//! The probe helper: its class bytes, and the native methods that its slow paths call.
+//!
+//! These functions run on application threads in the middle of application code: no JNI call, no exception, no panic leaves them.
+
+use crate::jvmti::Jni;
+use crate::jvmti::sys::{JObject, JniEnv};
+use crate::memory::Counters;
+use std::ffi::{c_int, c_uchar};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+/// Compiled by java/probe/build; a test checks that it agrees with its source.
+pub const HELPER_CLASS: &[u8] =
+    include_bytes!("../../../java/probe/java/lang/BorescopeProbe.class");
+
+static COUNTERS: OnceLock<Counters> = OnceLock::new();
+
+/// The counters of this JVM, once [`install`] has run.
+pub fn counters() -> Option<&'static Counters> {
+    COUNTERS.get()
+}
+
+/// Defines and initialises the helper in java.base; false = the VM refuses, and nothing may be instrumented.
+pub fn install(jni: Jni, counters: Counters) -> bool {
+    if COUNTERS.set(counters).is_err() {
+        return false;
+    }
+    let class = jni.define_boot_class(c"java/lang/BorescopeProbe", HELPER_CLASS);
+    !class.is_null()
+        && jni.register_natives(
+            class,
+            &[
+                (c"config", c"(I)J", config as *const _),
+                (c"lease", c"(J)J", lease as *const _),
+                (c"newRoot", c"(JI)J", new_root as *const _),
+                (c"miss", c"(JIZ)J", miss as *const _),
+                (c"missKsf", c"(JI)J", miss_ksf as *const _),
+                (c"caught", c"(J)V", caught as *const _),
+            ],
+        )
+        && jni.initialise(class, c"BASE", c"J")
+}
+
+/// Runs a slow path; a panic in it gives back `otherwise`, and the activation goes on uncounted.
+fn guarded(otherwise: i64, f: impl FnOnce(&Counters) -> u64) -> i64 {
+    catch_unwind(AssertUnwindSafe(|| counters().map(|c| f(c) as i64)))
+        .ok()
+        .flatten()
+        .unwrap_or(otherwise)
+}
+
+extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
+    guarded(0, |c| {
+        let (table, limit, shared, mask) = c.threads.addresses();
+        match what {
+            0 => table,
+            1 => limit,
+            2 => shared,
+            3 => mask,
+            4 => c.base(),
+            _ => c.top_depth() as u64,
+        }
+    })
+}
+
+extern "system" fn lease(_: JniEnv, _: JObject, tid: i64) -> i64 {
+    guarded(0, |c| c.threads.lease(tid as u64))
+}
+
+extern "system" fn new_root(_: JniEnv, _: JObject, block: i64, method: c_int) -> i64 {
+    guarded(0, |c| c.new_root(block as u64, method as u32))
+}
+
+extern "system" fn miss(_: JniEnv, _: JObject, s: i64, r: c_int, last: c_uchar) -> i64 {
+    guarded(s, |c| c.miss(s as u64, r as u32, last != 0))
+}
+
+extern "system" fn miss_ksf(_: JniEnv, _: JObject, s: i64, r: c_int) -> i64 {
+    guarded(s, |c| c.miss_ksf(s as u64, r as u32))
+}
+
+extern "system" fn caught(_: JniEnv, _: JObject, s: i64) {
+    guarded(0, |c| {
+        c.caught(s as u64);
+        0
+    });
+}

@@ -1,0 +1,257 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
+
+/**
+ * What probes call. Lives in java.base (package java.lang: visible from every class loader), works on the agent's memory by address.
+ *
+ * A platform thread counts in a private arena with plain stores. Virtual threads count in shared arenas: there a root slot or a
+ * dense edge's next holds the NEGATED address, and a hashed row's table is always empty, so the fast paths fall
+ * through to atomic or native code by the one comparison they make anyway. Offsets: crates/spool/src/layout.rs.
+ */
+public final class BorescopeProbe {
+    private static final Unsafe U = Unsafe.getUnsafe();
+    private static final long TID = U.objectFieldOffset(Thread.class, "tid");
+    private static final Class<?> VIRTUAL = virtualThreadClass();
+
+    private static final long TABLE = config(0);        // u64 block address by thread id
+    private static final long LIMIT = config(1);        // thread ids below it have a slot in TABLE
+    private static final long SHARED = config(2);       // u64 addresses of the shared arenas' blocks
+    private static final long SHARED_MASK = config(3);  // number of shared arenas - 1
+    private static final long BASE = config(4);         // address of offset 0 of counters.bin
+    private static final int TOP_DEPTH = (int) config(5); // k-SF: depth of the upper part's last level, k - 2
+
+    private static final int ROW_KIND_HASH = 2;
+    private static final int ROW_ENTERS = 24, ROW_TABLE = 40, ROW_SHIFT = 48, ROW_FLAGS = 52, ROW_BYTES = 64;
+    private static final int TABLE_SLOTS = 16, TABLE_BYTES = 32;
+    private static final int HASH_MUL = 0x9E3779B1;
+    private static final int KSF_ID = 8, KSF_DEPTH = 12, KSF_COUNT = 16, KSF_FIRST = 24, KSF_SIBLING = 28, KSF_ROOT = 32, KSF_FLAGS = 36;
+
+    private BorescopeProbe() {}
+
+    // ---- entry of an activation: the state before any path ended
+
+    @ForceInline
+    public static long enter(int method) {
+        Thread t = Thread.currentThread();
+        long tid = U.getLong(t, TID);
+        long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
+        if (block == 0) {
+            block = block(t, tid);
+        }
+        long s = U.getLong(block + ((long) method << 3));
+        if (s <= 0) {
+            return root(block, method, s);
+        }
+        U.putLong(s + ROW_ENTERS, U.getLong(s + ROW_ENTERS) + 1);
+        return s;
+    }
+
+    @DontInline
+    private static long block(Thread t, long tid) {
+        // Thread id 0: a thread whose Thread object is still being built. Ids beyond the table and virtual threads share.
+        if (tid <= 0 || tid >= LIMIT || (VIRTUAL != null && VIRTUAL.isInstance(t))) {
+            return U.getLong(SHARED + ((tid & SHARED_MASK) << 3));
+        }
+        return lease(tid);
+    }
+
+    @DontInline
+    private static long root(long block, int method, long s) {
+        if (s < 0) {
+            U.getAndAddLong(null, -s + ROW_ENTERS, 1);
+            return -s;
+        }
+        return newRoot(block, method);
+    }
+
+    // ---- methods of few paths: edges indexed by path ID
+
+    /** A path ended and the activation goes on: counts it and returns the next state. */
+    @ForceInline
+    public static long hit(long s, int r) {
+        long e = s + ROW_BYTES + ((long) r << 4);
+        long next = U.getLong(e);
+        if (next <= 0) {
+            return cold(s, r, e, next, false);
+        }
+        U.putLong(e + 8, U.getLong(e + 8) + 1);
+        return next;
+    }
+
+    /** The activation's last path ended: counts it. */
+    @ForceInline
+    public static void exit(long s, int r) {
+        long e = s + ROW_BYTES + ((long) r << 4);
+        long next = U.getLong(e);
+        if (next <= 0) {
+            cold(s, r, e, next, true);
+            return;
+        }
+        U.putLong(e + 8, U.getLong(e + 8) + 1);
+    }
+
+    @DontInline
+    private static long cold(long s, int r, long e, long next, boolean last) {
+        if (next < 0) {
+            U.getAndAddLong(null, e + 8, 1);
+            return -next;
+        }
+        return miss(s, r, last);
+    }
+
+    // ---- methods of many paths: edges in a hash table
+
+    /** As {@link #hit}, for a hashed row. */
+    @ForceInline
+    public static long hitHash(long s, int r) {
+        long table = U.getLong(s + ROW_TABLE);
+        int i = (r * HASH_MUL) >>> U.getInt(s + ROW_SHIFT);
+        long e = table + TABLE_BYTES + ((long) i << 4);
+        long w = U.getLong(e);
+        if ((int) w != r + 1) {
+            return probe(s, r, table, i, false);
+        }
+        U.putLong(e + 8, U.getLong(e + 8) + 1);
+        return BASE + ((w >>> 32) << 4);
+    }
+
+    /** As {@link #exit}, for a hashed row. */
+    @ForceInline
+    public static void exitHash(long s, int r) {
+        long table = U.getLong(s + ROW_TABLE);
+        int i = (r * HASH_MUL) >>> U.getInt(s + ROW_SHIFT);
+        long e = table + TABLE_BYTES + ((long) i << 4);
+        if (U.getInt(e) != r + 1) {
+            probe(s, r, table, i, true);
+            return;
+        }
+        U.putLong(e + 8, U.getLong(e + 8) + 1);
+    }
+
+    @DontInline
+    private static long probe(long s, int r, long table, int i, boolean last) {
+        int mask = U.getInt(table + TABLE_SLOTS) - 1;
+        while (true) {
+            long e = table + TABLE_BYTES + ((long) i << 4);
+            long w = U.getLong(e);
+            if ((int) w == r + 1) {
+                U.putLong(e + 8, U.getLong(e + 8) + 1);
+                return BASE + ((w >>> 32) << 4);
+            }
+            if ((int) w == 0) {
+                return miss(s, r, last);
+            }
+            i = (i + 1) & mask;
+        }
+    }
+
+    // ---- k-SF as published: state = (beta << 32 | tau), offsets / 16; at first tau = the method's root row
+
+    /** Entry of an activation. */
+    @ForceInline
+    public static long enterKsf(int method) {
+        return (enter(method) - BASE) >>> 4;
+    }
+
+    /** process_bl_path_id(r) of the source document, figure 6. */
+    public static long hitKsf(long s, int r) {
+        long tau = at((int) s);
+        long beta = 0;
+        if (U.getInt(tau) == ROW_KIND_HASH) {
+            if ((U.getInt(tau + ROW_FLAGS) & 1) != 0) {
+                return missKsf(s, r);
+            }
+            tau = find(tau, r);
+        } else {
+            if ((U.getInt(tau + KSF_FLAGS) & 1) != 0) {
+                return missKsf(s, r);
+            }
+            if (U.getInt(tau + KSF_DEPTH) == TOP_DEPTH) {
+                beta = tau;
+                tau = find(at(U.getInt(tau + KSF_ROOT)), r);
+            } else {
+                int b = (int) (s >>> 32);
+                beta = b == 0 ? 0 : at(b);
+                tau = child(tau, r);
+            }
+        }
+        if (tau == 0) {
+            return missKsf(s, r);
+        }
+        long counted = tau;
+        if (beta != 0) {
+            counted = beta = child(beta, r);
+            if (beta == 0) {
+                return missKsf(s, r);
+            }
+        }
+        U.putLong(counted + KSF_COUNT, U.getLong(counted + KSF_COUNT) + 1);
+        if (TOP_DEPTH < 0) {
+            return s; // k = 1: no upper part, each ID starts anew
+        }
+        return ((tau - BASE) >>> 4) | (beta == 0 ? 0 : (beta - BASE) << 28);
+    }
+
+    /** The activation's last path. */
+    public static void exitKsf(long s, int r) {
+        hitKsf(s, r);
+    }
+
+    private static long at(int offset) {
+        return BASE + ((offset & 0xffffffffL) << 4);
+    }
+
+    private static long find(long row, int r) {
+        long table = U.getLong(row + ROW_TABLE);
+        int i = (r * HASH_MUL) >>> U.getInt(row + ROW_SHIFT);
+        int mask = U.getInt(table + TABLE_SLOTS) - 1;
+        while (true) {
+            long w = U.getLong(table + TABLE_BYTES + ((long) i << 4));
+            if ((int) w == r + 1) {
+                return BASE + ((w >>> 32) << 4);
+            }
+            if ((int) w == 0) {
+                return 0;
+            }
+            i = (i + 1) & mask;
+        }
+    }
+
+    private static long child(long node, int r) {
+        int c = U.getInt(node + KSF_FIRST);
+        while (c != 0) {
+            long a = at(c);
+            if (U.getInt(a + KSF_ID) == r) {
+                return a;
+            }
+            c = U.getInt(a + KSF_SIBLING);
+        }
+        return 0;
+    }
+
+    // ---- slow paths, in the agent (crates/agent/src/probes)
+
+    /** An exception handler of the activation was entered. */
+    public static native void caught(long s);
+
+    private static native long config(int what);
+
+    private static native long lease(long tid);
+
+    private static native long newRoot(long block, int method);
+
+    private static native long miss(long s, int r, boolean last);
+
+    private static native long missKsf(long s, int r);
+
+    private static Class<?> virtualThreadClass() {
+        try {
+            return Class.forName("java.lang.BaseVirtualThread", false, null);
+        } catch (ClassNotFoundException e) {
+            return null; // before JDK 19
+        }
+    }
+}
