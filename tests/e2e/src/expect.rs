@@ -3,7 +3,8 @@
 //! A comment is `// key: number, key: number ...` or a single word. On the line that declares a method (or a `static {` block) the keys are
 //! `activations`, `paths` (distinct), `items` (finished paths, summed) and `unfinished`, over all methods of that name in the file;
 //! `plain` means that the method stays plain, and `varies` that its counts differ from run to run, so that only what the
-//! comment states is compared. On any other line `runs` is how many finished paths cross the line.
+//! comment states is compared. On any other line `runs` is how many finished paths cross the line. A line that holds nothing but
+//! `// expect NAME: ...` speaks of a method that the target assembles at run time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -112,16 +113,20 @@ impl Target {
 }
 
 fn parse(text: &str, line: u16) -> Result<Option<Expectation>, String> {
-    let Some((code, comment)) = text.split_once(" // ") else {
+    let Some((code, comment)) = text.split_once("// ") else {
         return Ok(None);
     };
-    // A comment on a line of its own explains.
-    if code.trim().is_empty() {
-        return Ok(None);
-    }
-    let method = declared(code.trim());
+    // A comment on a line of its own explains, or speaks of a method that has no line of its own.
+    let (method, list) = match (code.trim(), comment.strip_prefix("expect ")) {
+        ("", None) => return Ok(None),
+        ("", Some(rest)) => {
+            let (name, list) = rest.split_once(": ").ok_or("expect NAME: ...")?;
+            (Some(name.to_owned()), list)
+        }
+        (code, _) => (declared(code), comment),
+    };
     let (mut numbers, mut word) = (BTreeMap::new(), None);
-    for item in comment.trim().split(", ") {
+    for item in list.trim().split(", ") {
         match item.split_once(": ") {
             Some((key, value)) => {
                 let known = if method.is_some() {
@@ -207,6 +212,16 @@ mod tests {
         assert_eq!(declared("} catch (E e) {"), None);
         assert_eq!(declared("Thread t = new Thread(() -> {"), None);
         assert_eq!(declared("Point(int x) {").as_deref(), Some("<init>"));
+        let e = parse("    // expect hidden: plain, activations: 1", 1);
+        let e = e.unwrap().unwrap();
+        assert_eq!(
+            (e.method.as_deref(), e.word.as_deref()),
+            (Some("hidden"), Some("plain"))
+        );
+        assert_eq!(
+            parse("    // runs: 12 would be no expectation here", 1),
+            Ok(None)
+        );
         assert!(parse("x++; // runs: many", 1).is_err());
         assert!(parse("x++; // because", 1).is_err());
         assert!(parse("x++; // paths: 1", 1).is_err());

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// The targets that run one after another in one JVM.
-const TOGETHER: [&str; 11] = [
+const TOGETHER: [&str; 33] = [
     "Straight",
     "Branches",
     "Loops",
@@ -21,6 +21,28 @@ const TOGETHER: [&str; 11] = [
     "Synced",
     "Unwinding",
     "Recursion",
+    "Switches",
+    "LocalReuse",
+    "Constructors",
+    "Members",
+    "Lambdas",
+    "ManyPaths",
+    "BigSwitch",
+    "Threads",
+    "VirtualThreads",
+    "Reflective",
+    "TwoLoaders",
+    "Unloading",
+    "Hidden",
+    "OldVersions",
+    "Irreducible",
+    "DeadCode",
+    "Subroutines",
+    "WideLocals",
+    "HugeMethods",
+    "FarBranches",
+    "StackOverflow",
+    "Reflection",
 ];
 
 /// The compiled targets and their comments.
@@ -34,7 +56,9 @@ fn suite() -> &'static Suite {
     SUITE.get_or_init(|| {
         let classes = scratch("hazards");
         let files = sources(&root().join("tests/hazards/hazards"));
-        javac(&files, &classes, &[]);
+        let mut all = files.clone();
+        all.extend(sources(&root().join("tests/hazards/tools")));
+        javac(&all, &classes, &[]);
         let targets = files.iter().map(|file| Target::read(file)).collect();
         Suite { classes, targets }
     })
@@ -51,7 +75,13 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn marks(word: &str) -> Marks {
-    let of = |target: &Target| target.marked(word).into_iter().map(|m| (target.file.clone(), m)).collect::<Vec<_>>();
+    let of = |target: &Target| {
+        target
+            .marked(word)
+            .into_iter()
+            .map(|m| (target.file.clone(), m))
+            .collect::<Vec<_>>()
+    };
     Marks(suite().targets.iter().flat_map(of).collect())
 }
 
@@ -60,31 +90,51 @@ fn witnessed(jdk: u32, targets: &[&str]) -> (String, Witnessed) {
     let classes = suite().classes.to_str().expect("an UTF-8 path");
     let mut args = vec!["-Xverify:all", "-cp", classes, "hazards.All"];
     args.extend(targets);
-    let (output, record) = witness::watch(jdk, &["hazards.*"], &args, &scratch(&format!("witness-{jdk}")));
-    (String::from_utf8_lossy(&output.stdout).into_owned(), Witnessed::new(record))
+    let (output, record) = witness::watch(
+        jdk,
+        &["hazards.*"],
+        &args,
+        &scratch(&format!("witness-{jdk}")),
+    );
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        Witnessed::new(record),
+    )
 }
 
 /// Checks the comments of the named targets; returns how many numbers were compared.
 fn check_comments(targets: &[&str], seen: &[Seen]) -> Result<usize, String> {
     let (mut wrong, mut compared) = (Vec::new(), 0);
     for target in &suite().targets {
-        if targets.iter().any(|name| target.file == format!("{name}.java")) {
+        if targets
+            .iter()
+            .any(|name| target.file == format!("{name}.java"))
+        {
             let (differences, numbers) = target.check(seen);
             wrong.extend(differences);
             compared += numbers;
         }
     }
-    if wrong.is_empty() { Ok(compared) } else { Err(wrong.join("\n")) }
+    if wrong.is_empty() {
+        Ok(compared)
+    } else {
+        Err(wrong.join("\n"))
+    }
 }
 
 #[test]
 fn comments_agree_with_the_witness() {
     for jdk in JDKS {
         let (_, witnessed) = witnessed(jdk, &TOGETHER);
-        let seen = witnessed.seen().expect("the record agrees with the class files");
+        let seen = witnessed
+            .seen()
+            .expect("the record agrees with the class files");
         match check_comments(&TOGETHER, &seen) {
             Ok(numbers) => {
-                println!("JDK {jdk}: {numbers} numbers in comments, {} methods: all as the witness saw", seen.len());
+                println!(
+                    "JDK {jdk}: {numbers} numbers in comments, {} methods: all as the witness saw",
+                    seen.len()
+                );
                 assert!(numbers > 10 * TOGETHER.len());
             }
             Err(wrong) => panic!("JDK {jdk}:\n{wrong}"),

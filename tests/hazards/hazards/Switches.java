@@ -53,9 +53,10 @@ class Switches {
         return n; // runs: 4
     }
 
+    // Aa and BB have one hash code.
     static int strings(String s) { // activations: 4, unfinished: 0
         switch (s) {
-            case "Aa": // same hash as BB
+            case "Aa":
                 return 1; // runs: 1
             case "BB":
                 return 2; // runs: 1

@@ -43,7 +43,7 @@ class Synced {
     }
 
     // Two threads in turn: how often each wakes for nothing is not fixed, so only the calls are counted here.
-    synchronized void pass(boolean mine) throws InterruptedException { // activations: 40
+    synchronized void pass(boolean mine) throws InterruptedException { // activations: 40, varies
         while (turn != mine) {
             wait();
         }
