@@ -4,10 +4,20 @@
 //! What must never happen here: a half-written profile under its final name, a panic on a damaged file, a count that claims
 //! to be exact and is not.
 pub mod error;
+mod gather;
 pub mod model;
+mod read;
+mod seal;
+mod table;
+mod tables;
 
 pub use error::Error;
-pub use model::{Manifest, Method, MethodDetail, PathRow, Profile, Skipped, Target, Totals};
+pub use model::{
+    Checksum, EdgeKind, Manifest, Method, MethodDetail, PathRow, Profile, Skipped, StartKind,
+    Target, Totals,
+};
+pub use seal::{Existing, Progress, seal};
+pub use tables::end_name;
 
 /// Version of the profile format: [`Manifest::schema`].
 pub const SCHEMA: u32 = 1;

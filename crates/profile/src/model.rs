@@ -1,12 +1,14 @@
 //! What a reader of a profile sees.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 pub use borescope_cfg::flow::{EdgeKind, StartKind};
 use borescope_paths::KIpf;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+pub use crate::table::Checksum;
 
 /// `manifest.json`: what was profiled and how well that went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +35,8 @@ pub struct Manifest {
     pub log_torn: Option<String>,
     /// What of `counters.bin` could not be read; `None` = all of it was.
     pub counters_torn: Option<String>,
+    /// Size and checksum of each table.
+    pub files: BTreeMap<String, Checksum>,
 }
 
 /// The JVM that was profiled.
@@ -115,6 +119,8 @@ pub struct Method {
     pub ids: u64,
     /// Distinct paths that ran.
     pub paths: u64,
+    /// Nodes of the k-IPF: distinct sequences of 1 to k path IDs.
+    pub kipf_nodes: u64,
     /// False: the counts are lower bounds (counting stopped early, or a part of the spool is missing).
     pub exact: bool,
     /// Lowest and highest source line, if known.
@@ -174,10 +180,16 @@ pub struct Profile {
 /// Where the details of methods come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Details {
+    Files(PathBuf),
     Memory(BTreeMap<u32, MethodDetail>),
 }
 
 impl Profile {
+    /// Opens the profile directory `dir`. Every file is checked against the manifest.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Profile, Error> {
+        crate::read::open(dir.as_ref())
+    }
+
     /// A profile made of its parts, in memory only. `methods` must be ascending by index.
     pub fn from_parts(
         manifest: Manifest,
@@ -210,7 +222,15 @@ impl Profile {
 
     /// Paths and k-IPF of the method with this [`Method::index`]. Read from the files at each call: keep it if needed twice.
     pub fn detail(&self, index: u32) -> Result<MethodDetail, Error> {
+        let at = self
+            .methods
+            .binary_search_by_key(&index, |method| method.index);
+        let method = at
+            .ok()
+            .and_then(|at| self.methods.get(at))
+            .ok_or(Error::NoMethod(index))?;
         match &self.details {
+            Details::Files(dir) => crate::read::detail(dir, self.manifest.k, method),
             Details::Memory(details) => details.get(&index).cloned().ok_or(Error::NoMethod(index)),
         }
     }

@@ -1,0 +1,256 @@
+//! The tables of a profile: their columns (docs/formats.md describes each), a row in, a row out.
+
+use crate::model::{EdgeKind, Method, PathRow, Skipped, StartKind};
+use crate::table::Column;
+
+/// `methods.parquet`.
+pub(crate) const METHODS: &str = "message methods {
+    REQUIRED INT32 method; REQUIRED BYTE_ARRAY class (STRING); REQUIRED BYTE_ARRAY name (STRING);
+    REQUIRED BYTE_ARRAY descriptor (STRING); OPTIONAL BYTE_ARRAY source_file (STRING); REQUIRED BYTE_ARRAY loader (STRING);
+    REQUIRED BYTE_ARRAY class_hash (STRING); REQUIRED INT32 instances; REQUIRED BYTE_ARRAY num_paths (STRING);
+    REQUIRED INT32 numbered_paths; REQUIRED INT64 activations; REQUIRED INT64 unfinished; REQUIRED INT64 ids;
+    REQUIRED INT64 paths; REQUIRED INT64 kipf_nodes; REQUIRED BOOLEAN exact; OPTIONAL INT32 first_line; OPTIONAL INT32 last_line; }";
+
+/// `paths.parquet`.
+pub(crate) const PATHS: &str = "message paths {
+    REQUIRED INT32 method; REQUIRED INT32 id; REQUIRED INT64 count;
+    REQUIRED GROUP lines (LIST) { REPEATED GROUP list { REQUIRED INT32 element; } }
+    REQUIRED GROUP bcis (LIST) { REPEATED GROUP list { REQUIRED GROUP element { REQUIRED INT32 start; REQUIRED INT32 end; } } }
+    REQUIRED BOOLEAN starts_at_entry; REQUIRED BOOLEAN starts_at_loop_head; REQUIRED BOOLEAN starts_at_handler;
+    REQUIRED BOOLEAN starts_at_cut; REQUIRED BYTE_ARRAY ends (STRING); }";
+
+/// `kipf.parquet`.
+pub(crate) const KIPF: &str = "message kipf {
+    REQUIRED INT32 method; REQUIRED INT32 node; OPTIONAL INT32 parent; REQUIRED INT32 depth; REQUIRED INT32 id;
+    REQUIRED INT64 count; REQUIRED INT64 lo; OPTIONAL INT64 hi; }";
+
+/// `skipped.parquet`.
+pub(crate) const SKIPPED: &str = "message skipped {
+    REQUIRED BYTE_ARRAY class (STRING); REQUIRED BYTE_ARRAY name (STRING); REQUIRED BYTE_ARRAY descriptor (STRING);
+    REQUIRED BYTE_ARRAY lens (STRING); REQUIRED BYTE_ARRAY reason (STRING); }";
+
+/// Files and their schemas, in the order that sealing writes them.
+pub(crate) const TABLES: [(&str, &str); 4] = [
+    ("methods.parquet", METHODS),
+    ("paths.parquet", PATHS),
+    ("kipf.parquet", KIPF),
+    ("skipped.parquet", SKIPPED),
+];
+
+/// Takes the columns one after another.
+struct Next<'a>(std::slice::IterMut<'a, Column>);
+
+impl<'a> Next<'a> {
+    fn of(columns: &'a mut [Column]) -> Self {
+        Next(columns.iter_mut())
+    }
+
+    fn get(&mut self) -> &'a mut Column {
+        self.0
+            .next()
+            .expect("a column for each field of the schema")
+    }
+}
+
+pub(crate) fn write_method(columns: &mut [Column], method: &Method) {
+    let mut to = Next::of(columns);
+    to.get().int(i64::from(method.index));
+    to.get().text(&*method.class);
+    to.get().text(&*method.method);
+    to.get().text(&*method.descriptor);
+    to.get().text(method.source_file.as_deref());
+    to.get().text(&*method.loader);
+    to.get().text(&*format!("{:016x}", method.class_hash));
+    to.get().int(i64::from(method.instances));
+    to.get().text(&*method.num_paths);
+    to.get().int(i64::from(method.numbered_paths));
+    for count in [
+        method.activations,
+        method.unfinished,
+        method.ids,
+        method.paths,
+        method.kipf_nodes,
+    ] {
+        to.get().count(count);
+    }
+    to.get().bool(method.exact);
+    to.get().int(method.lines.map(|lines| i64::from(lines.0)));
+    to.get().int(method.lines.map(|lines| i64::from(lines.1)));
+}
+
+pub(crate) fn read_method(columns: &mut [Column]) -> Option<Method> {
+    let mut from = Next::of(columns);
+    Some(Method {
+        index: from.get().next_int()?,
+        class: from.get().next_text()?,
+        method: from.get().next_text()?,
+        descriptor: from.get().next_text()?,
+        source_file: from.get().next_opt_text()?,
+        loader: from.get().next_text()?,
+        class_hash: u64::from_str_radix(&from.get().next_text()?, 16).ok()?,
+        instances: from.get().next_int()?,
+        num_paths: from.get().next_text()?,
+        numbered_paths: from.get().next_int()?,
+        activations: from.get().next_int()?,
+        unfinished: from.get().next_int()?,
+        ids: from.get().next_int()?,
+        paths: from.get().next_int()?,
+        kipf_nodes: from.get().next_int()?,
+        exact: from.get().next_bool()?,
+        lines: match (from.get().next_opt_int()?, from.get().next_opt_int()?) {
+            (Some(first), Some(last)) => Some((first.try_into().ok()?, last.try_into().ok()?)),
+            (None, None) => None,
+            _ => return None,
+        },
+    })
+}
+
+pub(crate) fn write_path(columns: &mut [Column], method: u32, path: &PathRow) {
+    let mut to = Next::of(columns);
+    to.get().int(i64::from(method));
+    to.get().int(i64::from(path.id));
+    to.get().count(path.count);
+    to.get().list(path.lines.iter().map(|&line| line.into()));
+    to.get().list(path.bcis.iter().map(|range| range.0));
+    to.get().list(path.bcis.iter().map(|range| range.1));
+    let StartKind {
+        entry,
+        loop_head,
+        handler,
+        cut,
+    } = path.starts;
+    for kind in [entry, loop_head, handler, cut] {
+        to.get().bool(kind);
+    }
+    to.get().text(end_name(path.ends));
+}
+
+/// The row, with its method in front.
+pub(crate) fn read_path(columns: &mut [Column]) -> Option<(u32, PathRow)> {
+    let mut from = Next::of(columns);
+    let method = from.get().next_int()?;
+    let (id, count, lines) = (
+        from.get().next_int()?,
+        from.get().next_int()?,
+        from.get().next_list()?,
+    );
+    let (starts, ends) = (from.get().next_list()?, from.get().next_list()?);
+    if starts.len() != ends.len() {
+        return None;
+    }
+    let path = PathRow {
+        id,
+        count,
+        lines,
+        bcis: starts.into_iter().zip(ends).collect(),
+        starts: StartKind {
+            entry: from.get().next_bool()?,
+            loop_head: from.get().next_bool()?,
+            handler: from.get().next_bool()?,
+            cut: from.get().next_bool()?,
+        },
+        ends: end_of(&from.get().next_text()?)?,
+    };
+    Some((method, path))
+}
+
+/// Word for how a path ends, in the tables and in reports.
+pub fn end_name(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Forward => "forward",
+        EdgeKind::Back => "back",
+        EdgeKind::Cut => "cut",
+        EdgeKind::Return => "return",
+        EdgeKind::Throw => "throw",
+    }
+}
+
+fn end_of(name: &str) -> Option<EdgeKind> {
+    [
+        EdgeKind::Back,
+        EdgeKind::Cut,
+        EdgeKind::Return,
+        EdgeKind::Throw,
+    ]
+    .into_iter()
+    .find(|&kind| end_name(kind) == name)
+}
+
+/// A row of `kipf.parquet`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) method: u32,
+    pub(crate) node: u32,
+    pub(crate) parent: Option<u32>,
+    pub(crate) depth: u32,
+    pub(crate) id: u32,
+    pub(crate) count: u64,
+    pub(crate) exact: bool,
+}
+
+pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
+    let mut to = Next::of(columns);
+    to.get().int(i64::from(node.method));
+    to.get().int(i64::from(node.node));
+    to.get().int(node.parent.map(i64::from));
+    to.get().int(i64::from(node.depth));
+    to.get().int(i64::from(node.id));
+    to.get().count(node.count);
+    to.get().count(node.count);
+    to.get().int(
+        node.exact
+            .then(|| i64::try_from(node.count).unwrap_or(i64::MAX)),
+    );
+}
+
+pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
+    let mut from = Next::of(columns);
+    let (method, node) = (from.get().next_int()?, from.get().next_int()?);
+    let parent = match from.get().next_opt_int()? {
+        Some(parent) => Some(u32::try_from(parent).ok()?),
+        None => None,
+    };
+    let (depth, id, count) = (
+        from.get().next_int()?,
+        from.get().next_int()?,
+        from.get().next_int()?,
+    );
+    let lo: u64 = from.get().next_int()?;
+    let exact = from.get().next_opt_int()?.is_some();
+    (lo <= count).then_some(Node {
+        method,
+        node,
+        parent,
+        depth,
+        id,
+        count,
+        exact,
+    })
+}
+
+pub(crate) fn write_skipped(columns: &mut [Column], skipped: &Skipped) {
+    let Skipped {
+        class,
+        method,
+        descriptor,
+        lens,
+        reason,
+    } = skipped;
+    for (column, text) in columns
+        .iter_mut()
+        .zip([class, method, descriptor, lens, reason])
+    {
+        column.text(text.as_str());
+    }
+}
+
+pub(crate) fn read_skipped(columns: &mut [Column]) -> Option<Skipped> {
+    let mut from = Next::of(columns);
+    Some(Skipped {
+        class: from.get().next_text()?,
+        method: from.get().next_text()?,
+        descriptor: from.get().next_text()?,
+        lens: from.get().next_text()?,
+        reason: from.get().next_text()?,
+    })
+}

@@ -1,0 +1,312 @@
+//! From simulated streams to a profile and back: every n-gram equals the brute-force count, and what was lost is never made up.
+
+mod common;
+
+use std::collections::HashMap;
+
+use borescope_paths::stream::brute_force;
+use borescope_profile::{EdgeKind, Error, MethodDetail, Profile, StartKind};
+use borescope_spool::layout::{Engine, Stop};
+use borescope_spool::testing::{Builder, Item};
+use common::{CASES, NEVER, Run, WORKED, counters, log, records, sealed};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+type Grams = HashMap<Vec<u32>, u64>;
+
+fn grams(detail: &MethodDetail) -> Grams {
+    (1..=detail.kipf.k())
+        .flat_map(|n| detail.kipf.level(n))
+        .collect()
+}
+
+fn activations(runs: &[Run], method: u32) -> Vec<Vec<u32>> {
+    runs.iter()
+        .filter(|run| run.1 == method)
+        .flat_map(|run| run.2.clone())
+        .collect()
+}
+
+/// Two methods on private arenas and a shared one.
+fn runs(longest: usize) -> impl Strategy<Value = Vec<Run>> {
+    let run = (prop::sample::select(vec![0, 1, 1000]), prop::bool::ANY).prop_flat_map(
+        move |(arena, worked)| {
+            let (method, ids) = if worked { (WORKED, 8u32) } else { (CASES, 40) };
+            (
+                Just(arena),
+                Just(method),
+                vec(vec(0..ids, 0..longest), 0..5),
+            )
+        },
+    );
+    vec(run, 0..5)
+}
+
+fn engine() -> impl Strategy<Value = (Engine, u32)> {
+    let k = || prop::sample::select(vec![1u32, 2, 4, 16]);
+    prop_oneof![
+        k().prop_map(|k| (Engine::Automaton, k)),
+        k().prop_map(|k| (Engine::Ksf, k)),
+        Just((Engine::BlppHash, 1)),
+        Just((Engine::BlppDense, 1)),
+    ]
+}
+
+fn detail(profile: &Profile, index: u32) -> MethodDetail {
+    profile.detail(index).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn n_grams_equal_brute_force((engine, k) in engine(), runs in runs(40)) {
+        let dir = tempfile::tempdir().unwrap();
+        let (manifest, profile) = sealed(dir.path(), &counters(engine, k, &runs).finish(Some(5)), &log()).unwrap();
+        prop_assert_eq!(manifest.k, k);
+        prop_assert_eq!((&manifest.counters_torn, &manifest.log_torn), (&None, &None));
+        let mut ids = 0;
+        for method in profile.methods() {
+            let activations = activations(&runs, method.index);
+            let detail = detail(&profile, method.index);
+            prop_assert_eq!(grams(&detail), brute_force(&activations, k));
+            prop_assert_eq!(detail.kipf.check(), Ok(()));
+            let paths: Grams = detail.paths.iter().map(|path| (vec![path.id], path.count)).collect();
+            prop_assert_eq!(paths, brute_force(&activations, 1));
+            prop_assert!(detail.paths.is_sorted_by_key(|path| (std::cmp::Reverse(path.count), path.id)));
+            prop_assert!(method.exact);
+            prop_assert_eq!(method.activations, activations.len() as u64);
+            prop_assert_eq!(method.ids, activations.iter().map(|ids| ids.len() as u64).sum::<u64>());
+            let left: u64 = detail.paths.iter().filter(|path| path.ends != EdgeKind::Back).map(|path| path.count).sum();
+            prop_assert_eq!(method.unfinished, method.activations.saturating_sub(left));
+            ids += method.ids;
+        }
+        prop_assert_eq!(manifest.totals.ids, ids);
+    }
+
+    /// Whatever the end of either file: no panic, no count above the true one, and the profile says that it may be too low.
+    #[test]
+    fn cut_files_give_lower_bounds(
+        (engine, k) in engine(),
+        runs in runs(12),
+        cut in prop_oneof![(0..20_000usize, Just(usize::MAX)), (Just(usize::MAX), 0..1000usize)],
+    ) {
+        let image = counters(engine, k, &runs).finish(None);
+        let log = log();
+        let (image_end, log_end) = (cut.0.min(image.len()), cut.1.min(log.len()));
+        let dir = tempfile::tempdir().unwrap();
+        let (manifest, profile) = match sealed(dir.path(), &image[..image_end], &log[..log_end]) {
+            Err(Error::NotASpool { path, .. }) => {
+                prop_assert!(image_end < 4096 && path.ends_with("counters.bin"));
+                return Ok(());
+            }
+            other => other.unwrap(),
+        };
+        prop_assert!(manifest.target.sealed_after_crash);
+        prop_assert_eq!(manifest.counters_torn.is_some(), image_end < image.len());
+        for method in profile.methods() {
+            prop_assert_eq!(method.exact, image_end == image.len());
+            let truth = brute_force(&activations(&runs, method.index), k);
+            for (gram, count) in grams(&detail(&profile, method.index)) {
+                prop_assert!(count <= truth.get(&gram).copied().unwrap_or(0), "{gram:?} {count}");
+            }
+        }
+        let mut end = 0;
+        let ends: Vec<usize> = records().iter().map(|record| { end += record.encode().len(); end }).collect();
+        prop_assert_eq!(manifest.log_torn.is_some(), log_end != 0 && !ends.contains(&log_end));
+        prop_assert_eq!(manifest.target.pid, if log_end >= ends[0] { 42 } else { 0 });
+    }
+
+    /// Counters with any bytes changed seal or are refused.
+    #[test]
+    fn changed_counters_never_panic(
+        (engine, k) in engine(),
+        runs in runs(12),
+        changes in vec((any::<prop::sample::Index>(), prop_oneof![any::<u8>(), Just(255)]), 1..10),
+    ) {
+        let mut image = counters(engine, k, &runs).finish(None);
+        for (at, value) in changes {
+            // The header's fields lie in its first 64 bytes; the rest of its page is empty.
+            let at = at.index(image.len() - 4032);
+            image[if at < 64 { at } else { at + 4032 }] = value;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        if let Ok((_, profile)) = sealed(dir.path(), &image, &log()) {
+            for method in profile.methods() {
+                let _ = grams(&detail(&profile, method.index));
+            }
+        }
+    }
+}
+
+/// Seed 000: 14 IDs, of which <2,0,0,2> occurs three times; here in the numbering of `worked_example`.
+#[test]
+fn the_worked_example() {
+    // 6 2 0 0 2 2 0 0 2 2 0 0 2 3 of the seed.
+    let of_seed = |id| match id {
+        0 => 6,
+        1 => 7,
+        2 => 4,
+        3 => 5,
+        4 => 2,
+        5 => 3,
+        6 => 0,
+        _ => 1,
+    };
+    let stream: Vec<u32> = [6, 2, 0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 2, 3]
+        .map(of_seed)
+        .into();
+    for engine in [Engine::Automaton, Engine::Ksf] {
+        let dir = tempfile::tempdir().unwrap();
+        let image = counters(engine, 4, &[(0, WORKED, vec![stream.clone()])])
+            .finish(Some(1_764_457_009_000));
+        let (manifest, profile) = sealed(dir.path(), &image, &log()).unwrap();
+        let detail = detail(&profile, WORKED);
+        assert_eq!(detail.kipf.count(&[2, 0, 0, 2].map(of_seed)), 3);
+        assert_eq!(manifest.target.ended, Some(1_764_457_009_000));
+        assert!(!manifest.target.sealed_after_crash);
+        let [example, cases, never] = profile.methods() else {
+            panic!("three methods")
+        };
+        assert_eq!(
+            (example.index, cases.index, never.index),
+            (WORKED, CASES, NEVER)
+        );
+        assert_eq!(example.class, "acme.Main$Loop");
+        assert_eq!(
+            example.loader,
+            "jdk.internal.loader.ClassLoaders$AppClassLoader"
+        );
+        assert_eq!(
+            (example.activations, example.unfinished, example.ids),
+            (1, 0, 14)
+        );
+        assert_eq!(
+            (
+                example.num_paths.as_str(),
+                example.numbered_paths,
+                example.paths
+            ),
+            ("8", 8, 4)
+        );
+        assert_eq!(example.lines, Some((10, 17)));
+        assert_eq!(
+            (never.activations, never.lines, &never.source_file),
+            (0, None, &None)
+        );
+        assert_eq!(profile.skipped()[0].class, "acme.Big");
+        assert_eq!(manifest.notices, ["hidden classes are not visible"]);
+        assert_eq!(
+            (
+                manifest.totals.methods,
+                manifest.totals.methods_executed,
+                manifest.totals.classes
+            ),
+            (3, 1, 2)
+        );
+        // B D E back: 6 here, 0 in the seed. B is at 3, D at 9, E at 12: one line for each three bytes, from 10.
+        let path = detail.paths.iter().find(|path| path.id == 6).unwrap();
+        assert_eq!(
+            (path.count, &path.bcis[..], &path.lines[..]),
+            (6, &[(3, 6), (9, 15)][..], &[11, 13, 14][..])
+        );
+        assert_eq!(
+            path.starts,
+            StartKind {
+                loop_head: true,
+                ..StartKind::default()
+            }
+        );
+        assert_eq!(path.ends, EdgeKind::Back);
+        // B C E F: returns.
+        let path = detail.paths.iter().find(|path| path.id == 5).unwrap();
+        assert_eq!(
+            (path.count, &path.bcis[..], path.ends),
+            (1, &[(3, 9), (12, 18)][..], EdgeKind::Return)
+        );
+        assert!(matches!(profile.detail(77), Err(Error::NoMethod(77))));
+    }
+}
+
+/// An activation that a callee's exception ends, one that catches it, one that is running.
+#[test]
+fn unfinished_paths() {
+    let mut builder = Builder::new(Engine::Automaton, 2);
+    builder.method(CASES, 40);
+    let cases = |item: &[Item], builder: &mut Builder| {
+        let mut activation = builder.enter(0, CASES);
+        item.iter()
+            .for_each(|&item| builder.item(&mut activation, item));
+    };
+    // Case 39 returns, 38 throws, the others go back (testing::switch_loop).
+    cases(&[Item::Id(1), Item::Id(39)], &mut builder);
+    cases(&[Item::Id(1)], &mut builder); // left by a callee's exception
+    cases(&[Item::Id(1), Item::Caught, Item::Id(39)], &mut builder); // a callee's exception, caught
+    cases(&[Item::Id(38), Item::Caught, Item::Id(39)], &mut builder); // an athrow, caught
+    cases(&[Item::Id(38)], &mut builder); // an athrow that leaves
+    let dir = tempfile::tempdir().unwrap();
+    let (_, profile) = sealed(dir.path(), &builder.finish(Some(1)), &log()).unwrap();
+    let method = &profile.methods()[1];
+    assert_eq!((method.activations, method.unfinished), (5, 2));
+    // The window goes on across a handler (ARCHITECTURE.md).
+    assert_eq!(detail(&profile, CASES).kipf.count(&[38, 39]), 1);
+}
+
+#[test]
+fn stopped_counting_is_a_lower_bound() {
+    for (stop, lost, word) in [
+        (Stop::Memory, 0, "memory"),
+        (Stop::DiskFull, 0, "disk"),
+        (Stop::No, 3, ""),
+    ] {
+        let mut builder = counters(Engine::Automaton, 2, &[(0, WORKED, vec![vec![0, 5]])]);
+        let image = builder.stop(stop, lost).finish(Some(1));
+        let dir = tempfile::tempdir().unwrap();
+        let (manifest, profile) = sealed(dir.path(), &image, &log()).unwrap();
+        assert!(
+            manifest
+                .stopped
+                .as_ref()
+                .map_or("", |text| text)
+                .contains(word)
+        );
+        assert_eq!(
+            (manifest.stopped.is_some(), manifest.lost),
+            (stop != Stop::No, lost)
+        );
+        assert!(profile.methods().iter().all(|method| !method.exact));
+    }
+}
+
+/// More rows than a row group: methods are found and whole wherever the groups end.
+#[test]
+fn many_rows() {
+    let stream = |seed: u32| -> Vec<u32> {
+        let mut state = seed;
+        std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % 40
+        })
+        .take(20_000)
+        .collect()
+    };
+    let runs = [
+        (0, CASES, vec![stream(1)]),
+        (1, CASES, vec![stream(2)]),
+        (0, WORKED, vec![vec![0, 4, 5]]),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let (manifest, profile) = sealed(
+        dir.path(),
+        &counters(Engine::Automaton, 4, &runs).finish(None),
+        &log(),
+    )
+    .unwrap();
+    assert!(manifest.totals.kipf_nodes > 50_000);
+    for method in [WORKED, CASES, NEVER] {
+        assert_eq!(
+            grams(&detail(&profile, method)),
+            brute_force(&activations(&runs, method), 4)
+        );
+    }
+}
