@@ -64,7 +64,7 @@ pub unsafe fn start(vm: JavaVm, text: &str) -> Result<(), String> {
     // SAFETY: by contract.
     let jvmti = unsafe { Jvmti::new(vm) }.ok_or("this JVM has no JVMTI 11; borescope needs a HotSpot JDK 17 or newer. The program runs without it")?;
     let vm_name = jvmti.property(c"java.vm.name").unwrap_or_default();
-    let version = jvmti.property(c"java.version").unwrap_or_default();
+    let version = jvmti.property(c"java.vm.version").unwrap_or_default();
     if !(vm_name.contains("HotSpot") || vm_name.contains("OpenJDK")) {
         return Err(format!(
             "`{vm_name}` is not HotSpot; borescope needs a HotSpot JDK 17 or newer. The program runs without it"
@@ -201,7 +201,12 @@ fn target(state: &State) -> Target {
     let globs = |g: &[Glob]| g.iter().map(|g| g.text().to_owned()).collect();
     Target {
         pid: std::process::id(),
-        jdk: property(c"java.version"),
+        // java.version is set by Java code and not known to the VM; java.vm.version is `17.0.15+6-Debian-1deb12u1`.
+        jdk: property(c"java.vm.version")
+            .split(['+', '-'])
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
         vm: format!(
             "{} {}",
             property(c"java.vm.name"),

@@ -5,9 +5,10 @@
 use crate::jvmti::Jni;
 use crate::jvmti::sys::{JObject, JniEnv};
 use crate::memory::Counters;
-use std::ffi::{c_int, c_uchar};
+use std::ffi::{CStr, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Compiled by java/probe/build; a test checks that it agrees with its source.
 pub const HELPER_CLASS: &[u8] =
@@ -26,19 +27,24 @@ pub fn install(jni: Jni, counters: Counters) -> bool {
         return false;
     }
     let class = jni.define_boot_class(c"java/lang/BorescopeProbe", HELPER_CLASS);
-    !class.is_null()
-        && jni.register_natives(
-            class,
-            &[
-                (c"config", c"(I)J", config as *const _),
-                (c"lease", c"(J)J", lease as *const _),
-                (c"newRoot", c"(JI)J", new_root as *const _),
-                (c"miss", c"(JIZ)J", miss as *const _),
-                (c"missKsf", c"(JI)J", miss_ksf as *const _),
-                (c"caught", c"(J)V", caught as *const _),
-            ],
-        )
-        && jni.initialise(class, c"BASE", c"J")
+    !class.is_null() && jni.initialise(class, c"BASE", c"J") && LINKED.load(Relaxed)
+}
+
+static LINKED: AtomicBool = AtomicBool::new(false);
+
+/// The helper's first native call, bound by name. Registering the rest from Agent code would make HotSpot warn about native methods
+/// of java.base bound from outside (jni.cpp, RegisterNatives).
+#[unsafe(no_mangle)]
+extern "system" fn Java_java_lang_BorescopeProbe_link(jni: JniEnv, class: JObject) {
+    let natives: [(&CStr, &CStr, *const c_void); 6] = [
+        (c"config", c"(I)J", config as *const _),
+        (c"lease", c"(J)J", lease as *const _),
+        (c"newRoot", c"(JI)J", new_root as *const _),
+        (c"miss", c"(JIZ)J", miss as *const _),
+        (c"missKsf", c"(JI)J", miss_ksf as *const _),
+        (c"caught", c"(J)V", caught as *const _),
+    ];
+    LINKED.store(Jni::new(jni).register_natives(class, &natives), Relaxed);
 }
 
 /// Runs a slow path; a panic in it gives back `otherwise`, and the activation goes on uncounted.

@@ -12,6 +12,10 @@ import jdk.internal.vm.annotation.ForceInline;
  * through to atomic or native code by the one comparison they make anyway. Offsets: crates/spool/src/layout.rs.
  */
 public final class BorescopeProbe {
+    static {
+        link();
+    }
+
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
     private static final Class<?> VIRTUAL = virtualThreadClass();
@@ -232,7 +236,10 @@ public final class BorescopeProbe {
         return 0;
     }
 
-    // ---- slow paths, in the agent (crates/agent/src/probes)
+    // ---- slow paths, in the agent (crates/agent/src/probes.rs)
+
+    /** Found by its name in the agent's library; registers the others (from inside java.base, else HotSpot prints a warning). */
+    private static native void link();
 
     /** An exception handler of the activation was entered. */
     public static native void caught(long s);
