@@ -3,6 +3,7 @@
 //! The tests run the release build of `borescope` on real JVMs, so this crate finds JDKs (put in `.cache/jdks` by `tests/fetch`), builds the tool
 //! once a test process, and runs it. Whatever is missing fails the test with a message that says how to get it: nothing is skipped.
 //!
+//! - [`programs`] runs real programs, plain and under borescope.
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
 //!   independently of `crates/`; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations from the comments of targets.
 
@@ -12,6 +13,7 @@ pub mod code;
 pub mod compare;
 pub mod expect;
 pub mod oracle;
+pub mod programs;
 pub mod report;
 pub mod witness;
 
