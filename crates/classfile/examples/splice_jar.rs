@@ -12,7 +12,9 @@ use zip::write::SimpleFileOptions;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [input, output] = &args[..] else { panic!("usage: splice_jar IN.jar OUT.jar") };
+    let [input, output] = &args[..] else {
+        panic!("usage: splice_jar IN.jar OUT.jar")
+    };
     let mut out = zip::ZipWriter::new(File::create(output).expect("output file"));
     let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     let mut outcome = support::Outcome::default();
@@ -22,8 +24,13 @@ fn main() {
         out.start_file(&name, stored).expect("zip entry");
         match ClassFile::parse(&bytes) {
             Ok(class) => {
-                assert_eq!(Splicer::new(&class).finish(), bytes, "{name} changed without an edit");
-                out.write_all(&support::heavy(&bytes, &mut outcome)).expect("zip entry");
+                assert_eq!(
+                    Splicer::new(&class).finish(),
+                    bytes,
+                    "{name} changed without an edit"
+                );
+                out.write_all(&support::heavy(&bytes, &mut outcome))
+                    .expect("zip entry");
             }
             Err(error) => {
                 eprintln!("{name}: {error}");
@@ -33,7 +40,10 @@ fn main() {
         }
     }
     out.finish().expect("output file");
-    println!("{classes} classes, {unreadable} not read, {} methods edited", outcome.edited);
+    println!(
+        "{classes} classes, {unreadable} not read, {} methods edited",
+        outcome.edited
+    );
     for (reason, count) in outcome.plain {
         println!("{count} plain: {reason}");
     }

@@ -16,7 +16,10 @@ pub fn classes_of_jar(jar: &Path) -> Vec<(String, Vec<u8>)> {
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).expect("zip entry");
         let name = entry.name().to_string();
-        if name.ends_with(".class") && !name.starts_with("META-INF/") && !name.ends_with("-info.class") {
+        if name.ends_with(".class")
+            && !name.starts_with("META-INF/")
+            && !name.ends_with("-info.class")
+        {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).expect("zip entry");
             classes.push((name, bytes));
@@ -34,13 +37,22 @@ pub struct Outcome {
 
 /// `invokestatic` of a method without arguments and result, for marking places.
 pub fn marker(splicer: &mut Splicer) -> Result<[u8; 3], Plain> {
-    let [hi, lo] = splicer.methodref("java/lang/Thread", "onSpinWait", "()V")?.to_be_bytes();
+    let [hi, lo] = splicer
+        .methodref("java/lang/Thread", "onSpinWait", "()V")?
+        .to_be_bytes();
     Ok([insn::INVOKESTATIC, hi, lo])
 }
 
 /// Sets two new locals at entry, and inserts a marker at every place there is.
-pub fn heavy_edit(class: &ClassFile, method: usize, marker: &[u8], edit: &mut MethodEdit) -> Result<(), Plain> {
-    let Some(code) = class.methods()[method].code() else { return Err(Plain::NoCode) };
+pub fn heavy_edit(
+    class: &ClassFile,
+    method: usize,
+    marker: &[u8],
+    edit: &mut MethodEdit,
+) -> Result<(), Plain> {
+    let Some(code) = class.methods()[method].code() else {
+        return Err(Plain::NoCode);
+    };
     edit.clear();
     edit.extra_locals = &[ExtraLocal::Int, ExtraLocal::Long];
     edit.extra_stack = 2;
