@@ -1,0 +1,330 @@
+//! The command line: one table from which parsing and `--help` come.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What each page of help ends with.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be done here (no JDK, no permission, unsupported JVM);
+3 the profile is damaged or empty.";
+
+/// `borescope`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "borescope",
+    version,
+    about = "Shows what Java methods do across loop iterations: exact path profiles on stock JVMs",
+    long_about = "Shows what Java methods do across loop iterations.\n\n\
+        borescope counts, exactly, which control-flow paths each method takes and which sequences of up to k paths follow one \
+        another from iteration to iteration. It runs on stock HotSpot (JDK 17 and newer, Linux x86-64) without a change to the \
+        program: an agent instruments class files as they are loaded.",
+    after_help = "Start here:
+  borescope demo                             profile a small bundled program
+  borescope paths -- java -jar app.jar       profile yours
+  borescope doctor                           if something does not work
+  borescope paths -k 8 --include 'com.acme.*' -- java -jar app.jar
+  borescope report borescope-20260131-120000.borescope --method 'Scanner.*'
+
+`borescope COMMAND --help` explains a command.",
+    subcommand_required = true,
+    arg_required_else_help = false,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a program and profile its paths
+    #[command(
+        long_about = "Runs a program and profiles the control-flow paths of its methods.\n\n\
+            The command after `--` is `java ...` (the agent goes in as its first argument) or anything that starts JVMs, such as \
+            mvn, gradle or a script: then the agent goes in through JAVA_TOOL_OPTIONS, and each JVM that appears gets a profile of its \
+            own, in DIR/jvm-PID.\n\n\
+            The program keeps its standard streams, its signals and its exit code. What borescope has to say comes on standard error \
+            after the program has ended.",
+        after_help = "Examples:
+  borescope paths -- java -jar app.jar
+  borescope paths -k 8 --include 'com.acme.*' --exclude '*Test' -o run1 -- java -cp classes com.acme.Main
+  borescope paths --include 'java.util.HashMap*' -- java -jar app.jar      JDK classes, on request
+  borescope paths -- mvn test                                              every JVM that appears
+
+What next: `borescope report DIR` reads the profile again, whole or by method; its .parquet files open in DuckDB and pandas.
+Without this command (containers, servers): java -agentpath:/path/libborescope.so=lens=paths,k=4,out=DIR ...; then `borescope report DIR`.
+
+Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command line and 2 cannot be done here if it was not started."
+    )]
+    Paths(PathsArgs),
+
+    /// Show a profile
+    #[command(
+        long_about = "Shows a profile: the hottest methods first, their chains of paths across iterations in source lines, then detail.\n\n\
+            A directory that a killed borescope or JVM left behind is completed (sealed) first; nothing that was counted is lost. \
+            Of a JVM that still runs, the report shows what it has counted so far.",
+        after_help = format!("Examples:
+  borescope report run1
+  borescope report run1 --method 'com.acme.Scanner.*' --source src/main/java
+  borescope report run1 --format json | jq '.paths.methods[0].chains'
+
+{EXIT_CODES}")
+    )]
+    Report(ReportArgs),
+
+    /// Profile a small bundled program and show the result
+    #[command(
+        long_about = "Profiles a small bundled program and shows the result: a loop over tokens whose four paths are equally hot but \
+            come in one fixed order (which only sequences across iterations show), a loop with two paths in no order, and a flat one.\n\n\
+            Needs a JDK 17 or newer: JAVA_HOME, or java on PATH.",
+        after_help = format!("{EXIT_CODES}")
+    )]
+    Demo(DemoArgs),
+
+    /// Check what works on this machine, and why not
+    #[command(
+        long_about = "Checks what works on this machine, and says how to mend what does not. It really starts each JDK it finds with \
+            the agent: JAVA_HOME, java on PATH, /usr/lib/jvm/*, and those given with --java.",
+        after_help = "Exit codes: 0 path profiling works (with at least one JDK; with all of those given by --java); 2 it does not."
+    )]
+    Doctor(DoctorArgs),
+
+    /// Complete a profile from what an agent counted
+    #[command(
+        long_about = "Completes a profile from what an agent counted: turns a spool directory (DIR/.spool/PID, made by the agent) into a \
+            profile (Parquet files and a manifest). `paths` and `report` do this by themselves; the spool stays.",
+        after_help = format!("Example:
+  borescope seal run1/.spool/4711 -o run1-4711
+
+{EXIT_CODES}")
+    )]
+    Seal(SealArgs),
+}
+
+/// How counts are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// k-gram automaton: one step an item (default)
+    Automaton,
+    /// k-slab forest as published; for comparison
+    Ksf,
+    /// Single paths (k = 1) in hash tables, as in Ball and Larus; for comparison
+    BlppHash,
+    /// Single paths (k = 1) in arrays
+    BlppDense,
+}
+
+impl Engine {
+    /// As the agent spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Automaton => "automaton",
+            Self::Ksf => "ksf",
+            Self::BlppHash => "blpp-hash",
+            Self::BlppDense => "blpp-dense",
+        }
+    }
+
+    /// Whether it counts single paths only.
+    pub fn single_paths(self) -> bool {
+        matches!(self, Self::BlppHash | Self::BlppDense)
+    }
+}
+
+/// Options of `paths`.
+#[derive(Debug, Args)]
+pub struct PathsArgs {
+    /// Count sequences of up to K paths, 1 to 64 [default: 4; 1 with the blpp engines]
+    #[arg(short, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub k: Option<u8>,
+    /// How counts are kept; all engines count the same
+    #[arg(long, value_enum, default_value_t = Engine::Automaton)]
+    pub engine: Engine,
+    /// Profile only classes that match, such as 'com.acme.*' (`*` any characters, `?` one); may be repeated [default: all but the JDK]
+    #[arg(long, value_name = "GLOB", value_parser = class_glob)]
+    pub include: Vec<String>,
+    /// Leave classes alone that match; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = class_glob)]
+    pub exclude: Vec<String>,
+    /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+    /// Limit on memory for counters, such as 512M or 2G: beyond it counting stops, the program goes on
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Say only where the profile is
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The program to run, after `--`
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For tools: one JSON object on standard output
+    Json,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Options of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Directory that `paths` or the agent has written
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Show the N hottest methods, and of each the N hottest sequences [default: text 10, json everything]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// Show only methods that match, such as 'Scanner.*' or 'com.acme.*'
+    #[arg(long, value_name = "GLOB")]
+    pub method: Option<String>,
+    /// Quote source lines from here (searched by package, then by file name); may be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub source: Vec<PathBuf>,
+    /// List every class and method that was not instrumented, with the reason
+    #[arg(long)]
+    pub skipped: bool,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// Options of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Count sequences of up to K paths, 1 to 64
+    #[arg(short, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub k: u8,
+    /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Check this java as well; may be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
+    pub java: Vec<PathBuf>,
+    /// Check that profiles can be written here
+    #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+}
+
+/// Options of `seal`.
+#[derive(Debug, Args)]
+pub struct SealArgs {
+    /// Spool directory: the one that holds counters.bin and meta.log
+    #[arg(value_name = "SPOOL", value_hint = ValueHint::DirPath)]
+    pub spool: PathBuf,
+    /// Where the profile goes: a new or empty directory
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+}
+
+/// A glob over class names as in Java source: `com.acme.*`, `*Test`, `java.util.HashMap$Node`.
+fn class_glob(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("a glob must not be empty: write '*' for every class".into());
+    }
+    match text
+        .chars()
+        .find(|c| !(c.is_alphanumeric() || "./_$*?-".contains(*c)))
+    {
+        Some(c) => Err(format!(
+            "{c:?} cannot be part of a class name: one glob an option, as in 'com.acme.*' (`*` any characters, `?` one)"
+        )),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// `1048576`, `2048K`, `512M`, `2G` as bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
+        Some(b'K') => (&text[..text.len() - 1], 10),
+        Some(b'M') => (&text[..text.len() - 1], 20),
+        Some(b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: Option<u64> = digits
+        .parse()
+        .ok()
+        .filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+    match number.and_then(|n| n.checked_mul(1 << shift)) {
+        Some(bytes) if bytes >= 1 << 20 => Ok(bytes),
+        _ => Err(
+            "a size is at least 1M: a number of bytes, or one that ends in K, M or G, such as 512M"
+                .into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn table_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        assert_eq!(size("2048k"), Ok(2 << 20));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        for bad in [
+            "",
+            "0",
+            "1048575",
+            "M",
+            "1T",
+            "-1",
+            "+1",
+            "1.5G",
+            "99999999999999999999",
+            "18014398509481984K",
+            "1ü",
+        ] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn globs() {
+        for good in [
+            "*",
+            "com.acme.*",
+            "com/acme/*",
+            "*Test",
+            "java.util.HashMap$Node",
+            "Ünï?ode",
+            "a-b",
+        ] {
+            assert_eq!(class_glob(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "a b", "a;b", "a,b", "[ab]", "a*\n"] {
+            assert!(class_glob(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `borescope demo`: the bundled program, profiled, with its report on the screen and beside the profile.
+
+use crate::args::{Color, DemoArgs, Engine};
+use crate::failure::{Result, cannot, damaged};
+use crate::jdk;
+use crate::output::Output;
+use crate::session::{self, Plan};
+use crate::{say, show};
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The compiled program (javac --release 17 -g; a test compiles it again and compares).
+const CLASS: &[u8] = include_bytes!("../../../../java/demo/Settings.class");
+/// Its source.
+const SOURCE: &str = include_str!("../../../../java/demo/Settings.java");
+/// Its main class.
+const MAIN: &str = "demo.Settings";
+
+/// Runs it.
+pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    let java = jdk::default_java()?;
+    let program = unpack()?;
+    let output = Output::prepare(args.output.as_deref())?;
+    say::note(format_args!(
+        "profiling the bundled program {MAIN} with k = {} on {}",
+        args.k,
+        java.display()
+    ));
+    let plan = Plan {
+        k: args.k,
+        engine: Engine::Automaton,
+        include: &[],
+        exclude: &[],
+        memory: None,
+    };
+    let code = session::run(&command(&java, program.path(), &[]), &output, &plan)?;
+    if code != 0 {
+        output.discard_if_empty();
+        return Err(cannot!(
+            "{} failed with exit code {code}: `borescope doctor` checks the JDKs here",
+            java.display()
+        ));
+    }
+    let profiles = session::seal(&output)?;
+    let [profile] = profiles.as_slice() else {
+        return Err(damaged!(
+            "the demo left {} profiles in {}",
+            profiles.len(),
+            output.dir.display()
+        ));
+    };
+    let mut screen = std::io::stdout().lock();
+    let mut options = show::options(&screen, Color::Auto);
+    options.source = vec![program.path().to_owned()];
+    show::text(profile, &options, &mut screen)?;
+    options.color = false;
+    let file = profile.join("report.txt");
+    let mut created =
+        fs::File::create(&file).map_err(|e| cannot!("cannot create {}: {e}", file.display()))?;
+    show::text(profile, &options, &mut created)?;
+    say::result(format_args!(
+        "\nThis report is in {}\nNext: borescope report {} --format json, or a program of yours: borescope paths -- java ...\n",
+        file.display(),
+        profile.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The program and its source in a directory of their own, as a class path and a source path.
+pub fn unpack() -> Result<tempfile::TempDir> {
+    let unwritable = |e: std::io::Error| {
+        cannot!(
+            "cannot unpack the bundled program: {e}; set TMPDIR to a directory that can be written"
+        )
+    };
+    let dir = tempfile::Builder::new()
+        .prefix("borescope-demo-")
+        .tempdir()
+        .map_err(unwritable)?;
+    let package = dir.path().join("demo");
+    fs::create_dir(&package)
+        .and_then(|()| fs::write(package.join("Settings.class"), CLASS))
+        .and_then(|()| fs::write(package.join("Settings.java"), SOURCE))
+        .map_err(unwritable)?;
+    Ok(dir)
+}
+
+/// The command that runs it; an argument is the number of rounds.
+pub fn command(java: &Path, class_path: &Path, arguments: &[&str]) -> Vec<OsString> {
+    let mut words = vec![java.into(), "-cp".into(), class_path.into(), MAIN.into()];
+    words.extend(arguments.iter().map(OsString::from));
+    words
+}
