@@ -1,8 +1,9 @@
 //! Where probes go and what they do, in terms of the path register `r` and the engine's state `s`.
 //!
-//! A probe on an edge of value 0 that does not end a path is none. A block with one way out carries its probe before its last
-//! instruction (which is a jump, xreturn or athrow, so it has not done anything yet), an edge to a block that nothing else leads to
-//! carries it at the start of that block: only what is left needs code on the edge itself.
+//! An edge of value 0 that does not end a path has no probe. A block with one way out has its probe before its last instruction
+//! (which is a jump, xreturn or athrow, so it has not done anything yet). The probe of an edge to a block that nothing else leads
+//! to stands at the start of that block, or is added to the ID at its end if the block only goes to a path's end. Only what is left
+//! needs code on the edge itself.
 
 use crate::flow::{Edge, EdgeKind};
 use crate::graph::{Exit, Graph, NONE};
@@ -94,11 +95,19 @@ impl Placing {
         });
         for block in 0..blocks as u32 {
             let start = graph.blocks[block as usize].start;
-            let into = self.at_start[block as usize];
-            if into != NONE {
-                let edge = graph.edges[into as usize];
-                if branches(graph, edge.from) {
-                    probes.extend(act(&edge, At::Before(start), Then::Leave, numbers));
+            let mut carried = 0;
+            if self.at_start[block as usize] != NONE {
+                let into = graph.edges[self.at_start[block as usize] as usize];
+                let out = &graph.edges[graph.range(block)];
+                if !branches(graph, into.from) {
+                    // Its probe stands in the block it comes from.
+                } else if into.kind == EdgeKind::Forward
+                    && out[0].kind != EdgeKind::Forward
+                    && out.len() == 1
+                {
+                    carried = into.value;
+                } else {
+                    probes.extend(act(&into, 0, At::Before(start), Then::Leave, numbers));
                 }
             }
             if self.handler[block as usize] {
@@ -107,12 +116,20 @@ impl Placing {
                     value: numbers.start_value(block),
                 });
             }
-            self.place_out(graph, numbers, block, &mut probes);
+            self.place_out(graph, numbers, block, carried, &mut probes);
         }
         probes
     }
 
-    fn place_out(&self, graph: &Graph, numbers: &Numbers, block: u32, probes: &mut Vec<Probe>) {
+    /// The probes at the end of a block; `carried` = what its only way in has left to be added.
+    fn place_out(
+        &self,
+        graph: &Graph,
+        numbers: &Numbers,
+        block: u32,
+        carried: u32,
+        probes: &mut Vec<Probe>,
+    ) {
         let last = graph.lasts[block as usize];
         let end = graph.blocks[block as usize].end;
         let range = graph.range(block);
@@ -129,7 +146,7 @@ impl Placing {
                     .iter()
                     .any(|g| (g.start..g.end).contains(&last));
             let then = if covered { Then::Continue } else { Then::Leave };
-            probes.extend(act(edge, at, then, numbers));
+            probes.extend(act(edge, carried, at, then, numbers));
             return;
         }
         let is_switch = graph.exits[block as usize] == Exit::Switch;
@@ -150,7 +167,7 @@ impl Placing {
                 } else {
                     At::Taken { from: last, target }
                 };
-                probes.extend(act(edge, at, Then::Leave, numbers));
+                probes.extend(act(edge, 0, at, Then::Leave, numbers));
             }
         }
     }
@@ -161,9 +178,9 @@ fn branches(graph: &Graph, block: u32) -> bool {
     graph.range(block).len() > 1
 }
 
-/// What an edge does, if anything; `leave` is what follows after a return or throw.
-fn act(edge: &Edge, at: At, leave: Then, numbers: &Numbers) -> Option<Probe> {
-    let value = edge.value;
+/// What an edge does, if anything, `carried` added; `leave` is what follows after a return or throw.
+fn act(edge: &Edge, carried: u32, at: At, leave: Then, numbers: &Numbers) -> Option<Probe> {
+    let value = edge.value + carried;
     let then = match edge.kind {
         EdgeKind::Forward => return (value != 0).then_some(Probe::Add { at, value }),
         EdgeKind::Back | EdgeKind::Cut => Then::Restart(numbers.start_value(edge.to)),

@@ -4,7 +4,7 @@ mod common;
 
 use borescope_cfg::Skip;
 use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
-use borescope_classfile::insn;
+use borescope_classfile::{At, insn};
 use common::Asm;
 use common::generate::{body, compile};
 use proptest::prelude::*;
@@ -220,7 +220,13 @@ fn the_largest_method() {
             [(32_763, 65_535)]
         ]
     );
-    assert_eq!(probes.len(), 4, "{probes:?}");
+    // Enter, one ID on the jump back, one (plus 1) at the return.
+    let jump = At::Taken {
+        from: 65_531,
+        target: 32_763,
+    };
+    let places: Vec<At> = probes.iter().map(|p| p.at()).collect();
+    assert_eq!(places, [At::Entry, jump, At::Before(65_534)]);
     let too_long = vec![insn::NOP; 65_536];
     let refused = borescope_cfg::Builder::new().build_parts(&too_long, []);
     assert!(matches!(refused, Err(Skip::Malformed(_))));

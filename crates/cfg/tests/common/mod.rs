@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 pub mod generate;
+pub mod show;
 
 use borescope_cfg::flow::{EdgeKind, Flow};
 use borescope_cfg::{Builder, Probe, Skip, Then};
@@ -208,13 +209,14 @@ pub struct Run {
     pub left: bool,
 }
 
-/// Runs one activation: `choose(n)` picks one of n ways. Stops after `limit` instructions.
+/// Runs one activation: `choose(n)` picks one of n > 1 ways. Stops after `limit` instructions.
 pub fn run(
     program: &Program,
     probes: &[Probe],
     limit: usize,
     mut choose: impl FnMut(usize) -> usize,
 ) -> Run {
+    let mut choose = |n| if n > 1 { choose(n) } else { 0 };
     let mut run = Run::default();
     let mut r: u32 = 0xDEAD_BEEF; // Whatever the slot held.
     let mut fire = |run: &mut Run, at: At| {

@@ -1,0 +1,151 @@
+//! Numbers every method of the class files under some directories (unpacked jars, or a JDK's modules unpacked by `jimage extract`)
+//! and tells how many paths there are, what is skipped and why, and how fast it went. Each flow is checked as decoders check it.
+//!
+//! ```sh
+//! cargo run --release -p borescope-cfg --example scan -- DIRECTORY...
+//! ```
+
+use borescope_cfg::flow::{EdgeKind, Flow};
+use borescope_cfg::{Builder, Probe};
+use borescope_classfile::{At, ClassFile, Code};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+fn main() -> std::io::Result<()> {
+    let mut files = vec![];
+    for directory in std::env::args_os().skip(1) {
+        collect(Path::new(&directory), &mut files)?;
+    }
+    let mut tally = Tally::default();
+    for file in &files {
+        tally.class(file, &std::fs::read(file)?);
+    }
+    tally.print();
+    Ok(())
+}
+
+fn collect(directory: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, out)?;
+        } else if path.extension().is_some_and(|e| e == "class") {
+            out.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Tally {
+    builder: Builder,
+    classes: usize,
+    class_bytes: usize,
+    unreadable: usize,
+    time: Duration,
+    methods: usize,
+    blocks: usize,
+    probes: usize,
+    on_jumps: usize,
+    one_path: usize,
+    skipped: BTreeMap<String, usize>,
+    cut_methods: usize,
+    cut_blocks: usize,
+    cut_edges: usize,
+    over_31_bits: usize,
+    /// Digits, number, method.
+    most: (usize, String, String),
+}
+
+impl Tally {
+    fn class(&mut self, file: &Path, bytes: &[u8]) {
+        let Ok(class) = ClassFile::parse(bytes) else {
+            self.unreadable += 1;
+            return;
+        };
+        self.classes += 1;
+        self.class_bytes += bytes.len();
+        let codes: Vec<(usize, Code<'_>)> = class
+            .methods()
+            .iter()
+            .enumerate()
+            .filter_map(|(i, m)| Some((i, m.code()?)))
+            .collect();
+        let begin = Instant::now();
+        for (_, code) in &codes {
+            std::hint::black_box(self.builder.build(code).ok());
+        }
+        self.time += begin.elapsed();
+        for (index, code) in &codes {
+            self.methods += 1;
+            let name = || {
+                let method = &class.methods()[*index];
+                format!(
+                    "{}.{}{}",
+                    class.this_name(),
+                    method.name(),
+                    method.descriptor()
+                )
+            };
+            match self.builder.build(code) {
+                Ok((flow, probes)) => {
+                    if let Err(error) = flow.validate() {
+                        panic!("{} in {}: {error}", name(), file.display());
+                    }
+                    self.method(&flow, &probes, name);
+                }
+                Err(skip) => *self.skipped.entry(skip.to_string()).or_default() += 1,
+            }
+        }
+    }
+
+    fn method(&mut self, flow: &Flow, probes: &[Probe], name: impl Fn() -> String) {
+        self.blocks += flow.blocks.len();
+        self.probes += probes.len();
+        let taken = |p: &&Probe| matches!(p.at(), At::Taken { .. });
+        self.on_jumps += probes.iter().filter(taken).count();
+        self.one_path += usize::from(flow.num_paths == 1);
+        let cut_edges = flow
+            .edges
+            .iter()
+            .filter(|e| e.kind == EdgeKind::Cut)
+            .count();
+        self.cut_edges += cut_edges;
+        self.cut_methods += usize::from(cut_edges > 0);
+        self.cut_blocks += flow.starts.iter().filter(|s| s.kind.cut).count();
+        let uncut = &flow.uncut_paths;
+        self.over_31_bits += usize::from(uncut.parse::<u128>().map_or(true, |n| n > 1 << 31));
+        if (uncut.len(), uncut) > (self.most.0, &self.most.1) {
+            self.most = (uncut.len(), uncut.clone(), name());
+        }
+    }
+
+    fn print(&self) {
+        println!(
+            "classes        {} ({} bytes)",
+            self.classes, self.class_bytes
+        );
+        println!("unreadable     {}", self.unreadable);
+        println!(
+            "methods        {}, {} of them with one path",
+            self.methods, self.one_path
+        );
+        for (reason, count) in &self.skipped {
+            println!("skipped        {count}: {reason}");
+        }
+        println!("blocks         {}", self.blocks);
+        println!(
+            "probes         {}, {} of them on jumps",
+            self.probes, self.on_jumps
+        );
+        println!("over 2^31      {} methods", self.over_31_bits);
+        println!(
+            "cut            {} methods before {} blocks ({} edges)",
+            self.cut_methods, self.cut_blocks, self.cut_edges
+        );
+        println!("most paths     {} in {}", self.most.1, self.most.2);
+        let rate = self.class_bytes as f64 / 1e6 / self.time.as_secs_f64();
+        println!("speed          {rate:.0} MB/s of class bytes");
+    }
+}
