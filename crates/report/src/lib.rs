@@ -1,1 +1,58 @@
-//! (to come)
+//! Reports of a profile, one file an exporter: [`text()`] for people, [`json()`] for tools.
+//!
+//! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
+//! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
+//! figure that claims more than the profile knows, a panic on a strange profile or a narrow terminal, control characters of the
+//! profiled program on the reader's terminal.
+
+mod advice;
+mod chain;
+mod contrast;
+mod detail;
+mod filter;
+mod json;
+mod names;
+mod page;
+mod source;
+mod text;
+mod words;
+
+use std::io::{self, BufWriter, Write};
+
+pub use filter::MethodGlob;
+pub use json::{JsonOptions, json};
+pub use text::{TextOptions, text};
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The output did not take it (a closed pipe is not an error: the reader has seen enough).
+    #[error("cannot write the report: {0}")]
+    Write(#[from] io::Error),
+    /// The profile could not be read.
+    #[error(transparent)]
+    Profile(#[from] borescope_profile::Error),
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+/// Runs an exporter on a buffered `out`; a reader that closed the pipe (`| head`) ends the report quietly.
+fn buffered(
+    out: &mut dyn Write,
+    export: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut out = BufWriter::new(out);
+    let done = export(&mut out).and_then(|()| Ok(out.flush()?));
+    match done {
+        Err(Error::Write(e)) if e.kind() == io::ErrorKind::BrokenPipe => {
+            // Else dropping the buffer would try the closed pipe once more.
+            drop(out.into_parts());
+            Ok(())
+        }
+        done => done,
+    }
+}

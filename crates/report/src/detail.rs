@@ -1,0 +1,260 @@
+//! The detail of one method: its paths as a table, a matrix of what tells them apart, and what follows what as in the seed's figure 4.
+
+use borescope_paths::chains::Tree;
+use borescope_profile::{Method, PathRow};
+
+use crate::{
+    contrast::{Code, contrast},
+    names,
+    page::{Look, Page},
+    source::SourceFile,
+    words::{self, percent, thousands},
+};
+
+/// Paths in a table.
+const TABLE_PATHS: usize = 12;
+/// Paths in a matrix: more than that nobody compares.
+pub(crate) const MATRIX_PATHS: usize = 6;
+/// Rows of a matrix.
+const MATRIX_ROWS: usize = 16;
+/// A row of more lines than this shows no source text.
+const ROW_LINES: usize = 4;
+/// Rows of a tree.
+const TREE_ROWS: usize = 24;
+const INDENT: &str = "    ";
+
+/// The paths that ran, the hottest first.
+pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
+    let shown = &paths[..paths.len().min(TABLE_PATHS)];
+    let at_least = if method.exact { "" } else { ">= " };
+    let rows: Vec<[String; 5]> = shown
+        .iter()
+        .map(|p| {
+            [
+                p.id.to_string(),
+                format!("{at_least}{}", thousands(p.count)),
+                percent(p.count, method.ids),
+                names::starts(p.starts).to_owned(),
+                names::ends(p.ends).to_owned(),
+            ]
+        })
+        .collect();
+    let titles = ["path", "count", "share", "starts at", "ends by"];
+    let width_of = |c: usize| {
+        rows.iter()
+            .map(|r| r[c].chars().count())
+            .chain([titles[c].len()])
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: [usize; 5] = std::array::from_fn(width_of);
+    let cells = |row: [&str; 5]| {
+        let mut line = INDENT.to_owned();
+        for (c, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[c].saturating_sub(cell.chars().count()));
+            line.push_str(&if c < 3 {
+                format!("{pad}{cell}  ")
+            } else {
+                format!("{cell}{pad}  ")
+            });
+        }
+        line
+    };
+    let titles_line = cells(titles);
+    // On a narrow page lines go below their path.
+    let beside = titles_line.chars().count() + 12 <= page.width;
+    page.line(
+        Look::Dim,
+        &format!("{titles_line}{}", if beside { "lines" } else { "" }),
+    );
+    for (path, row) in shown.iter().zip(&rows) {
+        let left = cells([&row[0], &row[1], &row[2], &row[3], &row[4]]);
+        let place = names::place(path);
+        let place = ["lines\u{a0}", "line\u{a0}"]
+            .iter()
+            .find_map(|p| place.strip_prefix(p))
+            .unwrap_or(&place);
+        if beside {
+            page.para(Look::Plain, &left, place);
+        } else {
+            page.line(Look::Plain, &left);
+            page.para(Look::Plain, "        ", &format!("lines {place}"));
+        }
+    }
+    let rest = &paths[shown.len()..];
+    if !rest.is_empty() {
+        let count = rest.iter().fold(0u64, |sum, p| sum.saturating_add(p.count));
+        let more = words::plural(rest.len() as u64, "more path", "more paths");
+        page.para(
+            Look::Dim,
+            INDENT,
+            &format!("... and {more}, together {}", percent(count, method.ids)),
+        );
+    }
+}
+
+/// What the paths do not have in common, with source text if there is any.
+pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&SourceFile>) {
+    let paths = &paths[..paths.len().min(MATRIX_PATHS)];
+    let rows = contrast(paths);
+    if paths.len() < 2 || rows.is_empty() {
+        return;
+    }
+    // (place, takers, source text)
+    let mut cells: Vec<(String, &[bool], &str)> = Vec::new();
+    for row in &rows {
+        match &row.code {
+            Code::Bytecode(ranges) => cells.push((names::bytecode(ranges), &row.takers, "")),
+            Code::Lines(lines) => match source {
+                Some(file) if lines.len() <= ROW_LINES => {
+                    let texts = lines.iter().map(|&l| {
+                        (
+                            format!("line {l}"),
+                            &row.takers[..],
+                            file.line(l).unwrap_or(""),
+                        )
+                    });
+                    cells.extend(texts);
+                }
+                _ => cells.push((words::lines(lines).unwrap_or_default(), &row.takers, "")),
+            },
+        }
+    }
+    let hidden = cells.len().saturating_sub(MATRIX_ROWS);
+    cells.truncate(MATRIX_ROWS);
+    let columns: Vec<usize> = paths
+        .iter()
+        .map(|p| p.id.to_string().len().max(3) + 1)
+        .collect();
+    let label = cells
+        .iter()
+        .map(|c| c.0.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max("path".len());
+    let label = label
+        .min(
+            page.width
+                .saturating_sub(INDENT.len() + columns.iter().sum::<usize>()),
+        )
+        .max(8);
+    page.line(
+        Look::Plain,
+        &format!(
+            "{INDENT}What tells {} apart:",
+            if paths.len() == 2 {
+                "these two"
+            } else {
+                "them"
+            }
+        ),
+    );
+    let ids: String = paths
+        .iter()
+        .zip(&columns)
+        .map(|(p, &w)| format!("{:>w$}", p.id))
+        .collect();
+    page.line(Look::Dim, &format!("{INDENT}{:<label$}{ids}", "path"));
+    for (place, takers, text) in &cells {
+        let marks: String = takers
+            .iter()
+            .zip(&columns)
+            .map(|(&t, &w)| format!("{:>w$}", if t { "x" } else { "." }))
+            .collect();
+        let left = format!("{INDENT}{:<label$}{marks}", words::keep_start(place, label));
+        let room = page.width.saturating_sub(left.chars().count() + 2);
+        let text = if room < 8 {
+            String::new()
+        } else {
+            words::keep_start(text, room)
+        };
+        page.line(Look::Plain, &format!("{left}  {text}"));
+    }
+    if hidden > 0 {
+        page.line(
+            Look::Dim,
+            &format!(
+                "{INDENT}... and {}",
+                words::plural(hidden as u64, "more difference", "more differences")
+            ),
+        );
+    }
+}
+
+/// What follows what: each branch of the tree on a line, with the share of its parent's occurrences that go on that way.
+pub(crate) fn tree(page: &mut Page, root: &Tree) {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    branch(root, None, String::new(), String::new(), &mut rows);
+    let hidden = rows.len().saturating_sub(TREE_ROWS);
+    rows.truncate(TREE_ROWS);
+    for (lead, text) in rows {
+        // Deep branches of a large k would leave no room for words.
+        let most = page.width / 2;
+        let lead = if lead.chars().count() > most {
+            lead.chars().take(most).chain("... ".chars()).collect()
+        } else {
+            lead
+        };
+        page.para(Look::Plain, &format!("{INDENT}{lead}"), &text);
+    }
+    if hidden > 0 {
+        page.line(
+            Look::Dim,
+            &format!(
+                "{INDENT}... and {}",
+                words::plural(hidden as u64, "more branch", "more branches")
+            ),
+        );
+    }
+}
+
+/// One row for `node` and what follows it without branching, then its children. `parent`: the count that the node is a share of.
+fn branch(
+    node: &Tree,
+    parent: Option<u64>,
+    lead: String,
+    below: String,
+    rows: &mut Vec<(String, String)>,
+) {
+    let step = |node: &Tree, of: u64| format!("{}\u{a0}{}", percent(node.count, of), node.id);
+    let mut text = parent.map_or_else(|| node.id.to_string(), |of| step(node, of));
+    let mut last = node;
+    let mut same = 1;
+    while let [only] = last.children.as_slice() {
+        if only.id == last.id && only.count == last.count {
+            same += 1;
+        } else {
+            text.push_str(&times(same));
+            same = 1;
+            text.push_str(&format!(" → {}", step(only, last.count)));
+        }
+        last = only;
+    }
+    text.push_str(&times(same));
+    if parent.is_none() || !std::ptr::eq(last, node) || last.children.is_empty() {
+        text.push_str(&format!("  ({})", thousands(last.count)));
+    }
+    rows.push((lead, text));
+    for (i, child) in last.children.iter().enumerate() {
+        let (mark, under) = if i + 1 == last.children.len() {
+            ("└─ ", "   ")
+        } else {
+            ("├─ ", "│  ")
+        };
+        branch(
+            child,
+            Some(last.count),
+            format!("{below}{mark}"),
+            format!("{below}{under}"),
+            rows,
+        );
+    }
+}
+
+fn times(n: usize) -> String {
+    if n > 1 {
+        format!("\u{a0}×{n}")
+    } else {
+        String::new()
+    }
+}

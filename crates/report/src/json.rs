@@ -1,0 +1,350 @@
+//! JSON for tools: one object, the contract of docs/formats. Streamed: n-grams go out as the forest is walked, methods one at a time, each
+//! on a line of its own.
+
+use std::io::Write;
+
+use borescope_paths::{KIpf, chains::Chain};
+use borescope_profile::{
+    Manifest, Method, MethodDetail, PathRow, Profile,
+    model::{EdgeKind, StartKind},
+};
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeSeq},
+};
+
+use crate::{Error, MethodGlob, chain, words};
+
+/// Chains of a method without `--top`: a few that stand out, not a second list of all n-grams.
+const CHAINS: usize = 10;
+
+/// What goes into the JSON.
+#[derive(Clone, Debug, Default)]
+pub struct JsonOptions {
+    /// At most so many elements of each list (methods, and in each method paths, n-grams, chains), the hottest first; `None` = everything.
+    pub top: Option<usize>,
+    /// Only these methods.
+    pub method: Option<MethodGlob>,
+}
+
+/// Writes the profile as one JSON object and a line feed.
+///
+/// `methods` holds the methods that ran, the hottest first; `hi` of an n-gram is null where the method's counts are lower bounds.
+pub fn json(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Result<(), Error> {
+    crate::buffered(out, |out| write(profile, options, out))
+}
+
+fn write(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Result<(), Error> {
+    let manifest = profile.manifest();
+    let top = options.top.unwrap_or(usize::MAX);
+    let wanted = |class: &str, method: &str| {
+        options
+            .method
+            .as_ref()
+            .is_none_or(|g| g.matches(class, method))
+    };
+
+    out.write_all(b"{\"borescope\":")?;
+    serde_json::to_writer(&mut *out, &manifest.borescope)?;
+    write!(out, ",\"schema\":{},\n\"target\":", manifest.schema)?;
+    serde_json::to_writer(&mut *out, &manifest.target)?;
+    out.write_all(b",\n\"skipped\":[")?;
+    let skipped = profile
+        .skipped()
+        .iter()
+        .filter(|s| wanted(&s.class, &s.method))
+        .take(top);
+    list(out, skipped, |out, s| {
+        let (class, method) = (words::java_name(&s.class), &s.method);
+        Ok(serde_json::to_writer(
+            out,
+            &SkippedJson {
+                class,
+                method,
+                descriptor: &s.descriptor,
+                lens: &s.lens,
+                reason: &s.reason,
+            },
+        )?)
+    })?;
+    out.write_all(b"],\n\"paths\":")?;
+    // The section's scalar fields, then its list, in one object.
+    let mut head = serde_json::to_vec(&Head::of(manifest))?;
+    head.pop();
+    out.write_all(&head)?;
+    out.write_all(b",\"methods\":[")?;
+    let methods = hottest(profile.methods())
+        .into_iter()
+        .filter(|m| wanted(&m.class, &m.method))
+        .take(top);
+    list(out, methods, |out, m| {
+        let detail = profile.detail(m.index)?;
+        Ok(serde_json::to_writer(
+            out,
+            &MethodJson {
+                method: m,
+                detail: &detail,
+                top: options.top,
+            },
+        )?)
+    })?;
+    out.write_all(b"]}}\n")?;
+    Ok(())
+}
+
+/// Elements with commas, each on a line.
+fn list<T>(
+    out: &mut dyn Write,
+    items: impl Iterator<Item = T>,
+    mut each: impl FnMut(&mut dyn Write, T) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (i, item) in items.enumerate() {
+        out.write_all(if i == 0 { b"\n" } else { b",\n" })?;
+        each(out, item)?;
+    }
+    Ok(())
+}
+
+/// Methods that ran, by falling number of iterations, then of activations, then by index.
+pub(crate) fn hottest(methods: &[Method]) -> Vec<&Method> {
+    let mut ran: Vec<&Method> = methods
+        .iter()
+        .filter(|m| m.activations > 0 || m.ids > 0)
+        .collect();
+    ran.sort_by_key(|m| (std::cmp::Reverse((m.ids, m.activations)), m.index));
+    ran
+}
+
+#[derive(Serialize)]
+struct SkippedJson<'a> {
+    class: String,
+    method: &'a str,
+    descriptor: &'a str,
+    lens: &'a str,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    k: u32,
+    engine: &'a str,
+    stopped: &'a Option<String>,
+    lost: u64,
+    log_torn: &'a Option<String>,
+    counters_torn: &'a Option<String>,
+    notices: &'a [String],
+    totals: &'a borescope_profile::Totals,
+}
+
+impl<'a> Head<'a> {
+    fn of(m: &'a Manifest) -> Self {
+        Self {
+            k: m.k,
+            engine: &m.engine,
+            stopped: &m.stopped,
+            lost: m.lost,
+            log_torn: &m.log_torn,
+            counters_torn: &m.counters_torn,
+            notices: &m.notices,
+            totals: &m.totals,
+        }
+    }
+}
+
+struct MethodJson<'a> {
+    method: &'a Method,
+    detail: &'a MethodDetail,
+    top: Option<usize>,
+}
+
+impl Serialize for MethodJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            method: m,
+            detail,
+            top,
+        } = *self;
+        let limit = top.unwrap_or(usize::MAX);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("class", &words::java_name(&m.class))?;
+        map.serialize_entry("method", &m.method)?;
+        map.serialize_entry("descriptor", &m.descriptor)?;
+        map.serialize_entry("source_file", &m.source_file)?;
+        map.serialize_entry("loader", &m.loader)?;
+        map.serialize_entry("class_hash", &format!("{:016x}", m.class_hash))?;
+        map.serialize_entry("instances", &m.instances)?;
+        map.serialize_entry("lines", &m.lines)?;
+        map.serialize_entry("num_paths", &m.num_paths)?;
+        map.serialize_entry("numbered_paths", &m.numbered_paths)?;
+        map.serialize_entry("activations", &m.activations)?;
+        map.serialize_entry("iterations", &m.ids)?;
+        map.serialize_entry("unfinished", &m.unfinished)?;
+        map.serialize_entry("exact", &m.exact)?;
+        map.serialize_entry(
+            "paths",
+            &Each(detail.paths.iter().take(limit).map(PathJson)),
+        )?;
+        map.serialize_entry(
+            "ngrams",
+            &Grams {
+                kipf: &detail.kipf,
+                exact: m.exact,
+                top,
+            },
+        )?;
+        let chains = chain::hot(m, detail, top.unwrap_or(CHAINS));
+        map.serialize_entry("chains", &Each(chains.iter().map(ChainJson)))?;
+        map.end()
+    }
+}
+
+/// A list from an iterator that can be walked again.
+struct Each<I>(I);
+
+impl<I: Iterator<Item: Serialize> + Clone> Serialize for Each<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}
+
+struct PathJson<'a>(&'a PathRow);
+
+impl Serialize for PathJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let p = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &Id(p.id))?;
+        map.serialize_entry("count", &p.count)?;
+        map.serialize_entry("lines", &p.lines)?;
+        map.serialize_entry("bcis", &p.bcis)?;
+        map.serialize_entry("starts", &starts(p.starts))?;
+        map.serialize_entry("ends", ends(p.ends))?;
+        map.end()
+    }
+}
+
+/// Why a path may start where it does: several reasons can hold for one block.
+fn starts(kind: StartKind) -> Vec<&'static str> {
+    let all = [
+        (kind.entry, "entry"),
+        (kind.loop_head, "loop"),
+        (kind.handler, "handler"),
+        (kind.cut, "cut"),
+    ];
+    all.into_iter().filter(|k| k.0).map(|k| k.1).collect()
+}
+
+fn ends(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Forward => "forward",
+        EdgeKind::Back => "back",
+        EdgeKind::Cut => "cut",
+        EdgeKind::Return => "return",
+        EdgeKind::Throw => "throw",
+    }
+}
+
+/// A path ID: a decimal string, as all IDs in the contract.
+struct Id(u32);
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+struct ChainJson<'a>(&'a Chain);
+
+impl Serialize for ChainJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let c = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("ids", &Ids(&c.ids))?;
+        map.serialize_entry("count", &c.count)?;
+        map.serialize_entry("covered", &c.covered)?;
+        map.serialize_entry("share", &c.share)?;
+        map.serialize_entry("repeats", &c.repeats)?;
+        map.serialize_entry(
+            "then",
+            &Each(c.then.iter().map(|&(id, share)| Then { id: Id(id), share })),
+        )?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Then {
+    id: Id,
+    share: f64,
+}
+
+struct Ids<'a>(&'a [u32]);
+
+impl Serialize for Ids<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|&id| Id(id)))
+    }
+}
+
+#[derive(Serialize)]
+struct Gram<'a> {
+    ids: Ids<'a>,
+    count: u64,
+    lo: u64,
+    hi: Option<u64>,
+}
+
+impl<'a> Gram<'a> {
+    /// Of a lower bound nobody knows how much too low it is.
+    fn new(ids: &'a [u32], count: u64, exact: bool) -> Self {
+        Gram {
+            ids: Ids(ids),
+            count,
+            lo: count,
+            hi: exact.then_some(count),
+        }
+    }
+}
+
+/// N-grams of two and more IDs: all, depth first, or the hottest.
+struct Grams<'a> {
+    kipf: &'a KIpf,
+    exact: bool,
+    top: Option<usize>,
+}
+
+impl Serialize for Grams<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(None)?;
+        match self.top {
+            Some(top) => {
+                for (ids, count) in hottest_grams(self.kipf, top) {
+                    seq.serialize_element(&Gram::new(&ids, count, self.exact))?;
+                }
+            }
+            None => {
+                let mut ids: Vec<u32> = Vec::new();
+                for node in self.kipf.nodes() {
+                    ids.truncate((node.depth as usize).saturating_sub(1));
+                    ids.push(node.id);
+                    if ids.len() >= 2 && node.count > 0 {
+                        seq.serialize_element(&Gram::new(&ids, node.count, self.exact))?;
+                    }
+                }
+            }
+        }
+        seq.end()
+    }
+}
+
+/// The `top` n-grams of any length from 2 that occur most often; of equals the longer first, then by IDs.
+fn hottest_grams(kipf: &KIpf, top: usize) -> Vec<(Vec<u32>, u64)> {
+    let mut all: Vec<(Vec<u32>, u64)> = (2..=kipf.k()).flat_map(|n| kipf.top(n, top)).collect();
+    all.sort_by(|a, b| {
+        b.1.cmp(&a.1)
+            .then(b.0.len().cmp(&a.0.len()))
+            .then_with(|| a.0.cmp(&b.0))
+    });
+    all.truncate(top);
+    all
+}

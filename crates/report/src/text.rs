@@ -1,0 +1,525 @@
+//! Text for people. What was profiled; where to look first; the hottest methods with their hot chains in source lines; then the
+//! detail of the same methods; then what was not measured.
+
+use std::{io::Write, path::PathBuf};
+
+use borescope_paths::chains::{self, Chain};
+use borescope_profile::{Manifest, Method, MethodDetail, PathRow, Profile};
+
+use crate::{
+    Error, MethodGlob,
+    advice::{self, Finding},
+    chain, detail,
+    json::hottest,
+    names::Names,
+    page::{Look, Page},
+    source::SourceFile,
+    words::{self, percent, plural, thousands},
+};
+
+/// Chains of a method.
+const CHAINS: usize = 3;
+/// Trees of a method.
+const TREES: usize = 2;
+/// Nodes below this share of the root are pruned (seed, figure 4).
+const PRUNE: f64 = 0.1;
+/// Findings at the top.
+const FIRST: usize = 3;
+/// Examples for a reason to stay plain.
+const EXAMPLES: usize = 3;
+
+/// What the text shows, and how.
+#[derive(Clone, Debug)]
+pub struct TextOptions {
+    /// At most so many methods.
+    pub top: usize,
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether to use ANSI colours.
+    pub color: bool,
+    /// Only these methods.
+    pub method: Option<MethodGlob>,
+    /// Directories with source files, looked through in this order.
+    pub source: Vec<PathBuf>,
+    /// Whether to list all classes and methods that stayed plain, not only examples.
+    pub skipped: bool,
+}
+
+impl Default for TextOptions {
+    /// Ten methods, 80 columns, no colour.
+    fn default() -> Self {
+        Self {
+            top: 10,
+            width: 80,
+            color: false,
+            method: None,
+            source: Vec::new(),
+            skipped: false,
+        }
+    }
+}
+
+/// Writes the report for people.
+pub fn text(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Result<(), Error> {
+    crate::buffered(out, |out| write(profile, options, out))
+}
+
+fn write(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Result<(), Error> {
+    let manifest = profile.manifest();
+    let mut page = Page::new(options.width, options.color);
+    header(&mut page, profile);
+
+    let wanted = |m: &Method| {
+        options
+            .method
+            .as_ref()
+            .is_none_or(|g| g.matches(&m.class, &m.method))
+    };
+    let all = hottest(profile.methods());
+    let chosen: Vec<&Method> = all.iter().copied().filter(|m| wanted(m)).collect();
+    let shown = &chosen[..chosen.len().min(options.top)];
+    if shown.is_empty() {
+        nothing(&mut page, profile, options, &all);
+    }
+    // Entries and details are made in one pass, since a detail is read from the files at each call, and printed one after the other.
+    let mut entries = page.another();
+    let mut details = page.another();
+    let mut findings: Vec<(usize, &Method, Finding)> = Vec::new();
+    for (i, method) in shown.iter().enumerate() {
+        let data = profile.detail(method.index)?;
+        let entry = Entry {
+            number: i + 1,
+            method,
+            data: &data,
+            chains: chain::hot(method, &data, CHAINS),
+        };
+        let found = advice::findings(method, &data, &entry.chains);
+        entry.summary(&mut entries, manifest, &found);
+        entry.detail(&mut details, options);
+        findings.extend(found.into_iter().map(|f| (i + 1, *method, f)));
+    }
+    first(&mut page, findings);
+    out.write_all(page.take().as_bytes())?;
+    if !shown.is_empty() {
+        let rest = chosen.len() - shown.len();
+        page.blank();
+        page.line(Look::Bold, "HOTTEST METHODS");
+        page.para(Look::Dim, "", "By iterations: an iteration is one run of an acyclic path, that is, one turn of a loop or the way out.");
+        page.append(&entries.take());
+        if rest > 0 {
+            page.blank();
+            page.para(
+                Look::Dim,
+                "",
+                &format!(
+                    "... and {} (--top N shows more)",
+                    plural(rest as u64, "more method", "more methods")
+                ),
+            );
+        }
+        page.blank();
+        page.line(Look::Bold, "DETAIL");
+        page.append(&details.take());
+    }
+    not_measured(&mut page, profile, options);
+    out.write_all(page.take().as_bytes())?;
+    Ok(())
+}
+
+/// What was profiled, how far it can be trusted.
+fn header(page: &mut Page, profile: &Profile) {
+    let m = profile.manifest();
+    let target = &m.target;
+    let command = if target.command.is_empty() {
+        "(command unknown)"
+    } else {
+        &target.command
+    };
+    page.line(Look::Bold, &words::keep_start(command, page.width));
+    let time = match target.ended {
+        Some(ended) => format!(
+            "ran {}",
+            words::duration(ended.saturating_sub(target.started))
+        ),
+        None => "did not end in order (killed, or still running when sealed)".to_owned(),
+    };
+    let or_unknown = |s: &str| {
+        if s.is_empty() {
+            "unknown".to_owned()
+        } else {
+            s.to_owned()
+        }
+    };
+    page.para(
+        Look::Plain,
+        "",
+        &format!(
+            "JDK {}, {} collector, {time}; k = {}, engine {}; {} in {}",
+            or_unknown(&target.jdk),
+            or_unknown(&target.collector),
+            m.k,
+            m.engine,
+            plural(m.totals.ids, "iteration", "iterations"),
+            plural(m.totals.methods_executed, "method", "methods"),
+        ),
+    );
+    let doubts = doubts(m);
+    if !doubts.is_empty() {
+        for doubt in doubts {
+            page.para(Look::Advice, "Lower bounds: ", &doubt);
+        }
+    } else if profile.methods().iter().any(|m| !m.exact) {
+        page.para(
+            Look::Advice,
+            "Lower bounds: ",
+            "the counts of some methods (marked >=).",
+        );
+    } else {
+        page.para(
+            Look::Plain,
+            "Exact: ",
+            "each path that each instrumented method ran to its end is counted.",
+        );
+    }
+    if m.k == 1 {
+        page.para(
+            Look::Plain,
+            "",
+            "k = 1 counts single paths only; which paths follow one another across iterations shows with -k 4 and more.",
+        );
+    }
+}
+
+/// Why counts may be too low, one sentence each.
+fn doubts(m: &Manifest) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(why) = &m.stopped {
+        out.push(format!(
+            "counting stopped before the program ended ({why}); all figures are of the time before."
+        ));
+    }
+    if m.lost > 0 {
+        out.push(format!(
+            "{} found no memory and were not counted.",
+            plural(m.lost, "iteration", "iterations")
+        ));
+    }
+    if let Some(why) = &m.counters_torn {
+        out.push(format!("a part of the counters could not be read ({why})."));
+    }
+    if let Some(why) = &m.log_torn {
+        out.push(format!(
+            "the end of the list of classes could not be read ({why})."
+        ));
+    }
+    out
+}
+
+/// Why there is nothing to show, and what to do.
+fn nothing(page: &mut Page, profile: &Profile, options: &TextOptions, all: &[&Method]) {
+    let totals = &profile.manifest().totals;
+    let target = &profile.manifest().target;
+    page.blank();
+    let text = match &options.method {
+        _ if options.top == 0 => "No methods asked for (--top 0).".to_owned(),
+        Some(glob) if !all.is_empty() => {
+            let some: Vec<String> = all
+                .iter()
+                .take(EXAMPLES)
+                .map(|m| format!("{}.{}", words::java_name(&m.class), m.method))
+                .collect();
+            format!(
+                "No method that ran matches {}. The hottest that ran: {}.",
+                glob.as_str(),
+                some.join(", ")
+            )
+        }
+        _ if totals.methods == 0 => {
+            let globs = |g: &[String]| {
+                if g.is_empty() {
+                    "(default)".to_owned()
+                } else {
+                    g.join(", ")
+                }
+            };
+            format!(
+                "Nothing was instrumented. Include globs: {}; exclude globs: {}; {} stayed plain (see below). Globs name classes with \
+                 their packages, such as --include 'com.acme.*'; by default all classes but the JDK's are included.",
+                globs(&target.include),
+                globs(&target.exclude),
+                plural(
+                    profile.skipped().len() as u64,
+                    "class or method",
+                    "classes and methods"
+                ),
+            )
+        }
+        _ => format!(
+            "None of the {} ran.",
+            plural(
+                totals.methods,
+                "instrumented method",
+                "instrumented methods"
+            )
+        ),
+    };
+    page.para(Look::Bold, "", &text);
+}
+
+/// The weightiest findings of the methods shown.
+fn first(page: &mut Page, mut findings: Vec<(usize, &Method, Finding)>) {
+    findings.sort_by_key(|f| std::cmp::Reverse(f.2.weight));
+    findings.truncate(FIRST);
+    if findings.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line(Look::Bold, "LOOK HERE FIRST");
+    for (number, method, finding) in findings {
+        let name = short_name(method);
+        page.para(
+            Look::Advice,
+            "  - ",
+            &format!("{name} (method\u{a0}{number}): {}", finding.short),
+        );
+    }
+}
+
+/// `Scanner.next`: class without package.
+fn short_name(method: &Method) -> String {
+    let class = words::java_name(&method.class);
+    format!(
+        "{}.{}",
+        class.rsplit('.').next().unwrap_or(&class),
+        method.method
+    )
+}
+
+/// A method in the report.
+struct Entry<'a> {
+    number: usize,
+    method: &'a Method,
+    data: &'a MethodDetail,
+    chains: Vec<Chain>,
+}
+
+impl Entry<'_> {
+    fn name(&self) -> String {
+        format!(
+            "{}.{}{}",
+            words::java_name(&self.method.class),
+            self.method.method,
+            words::parameters(&self.method.descriptor)
+        )
+    }
+
+    /// Name, weight, findings and hot chains.
+    fn summary(&self, page: &mut Page, manifest: &Manifest, findings: &[Finding]) {
+        let m = self.method;
+        let at_least = if m.exact { "" } else { ">= " };
+        page.blank();
+        let weight = format!(
+            "{at_least}{}  {:>4}",
+            thousands(m.ids),
+            percent(m.ids, manifest.totals.ids)
+        );
+        let room = page.width.saturating_sub(weight.chars().count() + 2);
+        page.both_ends(
+            Look::Bold,
+            &words::keep_end_after(&format!("{}. ", self.number), &self.name(), room),
+            &weight,
+        );
+        let mut facts = Vec::new();
+        if let Some(file) = &m.source_file {
+            facts.push(match m.lines {
+                Some((a, b)) if a != b => format!("{file}:{a}-{b}"),
+                Some((a, _)) => format!("{file}:{a}"),
+                None => file.clone(),
+            });
+        }
+        let mean = m
+            .ids
+            .saturating_mul(10)
+            .checked_div(m.activations)
+            .unwrap_or(0);
+        facts.push(format!(
+            "{at_least}{} of {}.{} iterations on average",
+            plural(m.activations, "call", "calls"),
+            thousands(mean / 10),
+            mean % 10
+        ));
+        facts.push(format!(
+            "{} of {} paths ran",
+            thousands(m.paths),
+            big(&m.num_paths)
+        ));
+        if m.unfinished > 0 {
+            facts.push(plural(m.unfinished, "unfinished path", "unfinished paths"));
+        }
+        page.para(Look::Dim, "    ", &facts.join("; "));
+        for finding in findings {
+            page.para(Look::Advice, "  > ", &finding.text);
+        }
+        let names = Names::new(&self.data.paths);
+        for chain in &self.chains {
+            chain::describe(page, m, &self.data.kipf, &names, chain);
+        }
+        if self.chains.is_empty() {
+            chain::without(page, m, &self.data.paths, &names, manifest.k);
+        }
+    }
+
+    /// Table, matrix, trees.
+    fn detail(&self, page: &mut Page, options: &TextOptions) {
+        let paths = &self.data.paths;
+        page.blank();
+        page.line(
+            Look::Bold,
+            &words::keep_end_after(&format!("{}. ", self.number), &self.name(), page.width),
+        );
+        detail::table(page, self.method, paths);
+        let source = self
+            .method
+            .source_file
+            .as_ref()
+            .and_then(|f| SourceFile::find(&options.source, &self.method.class, f));
+        let names = Names::new(paths);
+        let mut compared: Vec<&PathRow> = Vec::new();
+        for id in self
+            .chains
+            .iter()
+            .flat_map(|c| &c.ids)
+            .copied()
+            .chain(paths.iter().map(|p| p.id))
+        {
+            if compared.len() < detail::MATRIX_PATHS && !compared.iter().any(|p| p.id == id) {
+                compared.extend(names.get(id));
+            }
+        }
+        detail::matrix(page, &compared, source.as_ref());
+        let mut roots: Vec<u32> = Vec::new();
+        for id in self
+            .chains
+            .iter()
+            .filter_map(|c| c.ids.first().copied())
+            .chain(paths.iter().map(|p| p.id))
+        {
+            if !roots.contains(&id) {
+                roots.push(id);
+            }
+        }
+        let trees: Vec<_> = roots
+            .into_iter()
+            .filter_map(|id| chains::tree(&self.data.kipf, id, PRUNE))
+            .filter(|t| !t.children.is_empty())
+            .take(TREES)
+            .collect();
+        if !trees.is_empty() {
+            page.line(
+                Look::Plain,
+                "    What follows what (below 10 % of the first path not shown):",
+            );
+            trees.iter().for_each(|t| detail::tree(page, t));
+        }
+    }
+}
+
+/// A decimal number of any length: `1,234`, `about 10^41`.
+fn big(decimal: &str) -> String {
+    match decimal.parse::<u64>() {
+        Ok(n) => thousands(n),
+        Err(_) if decimal.len() > 1 => format!("about 10^{}", decimal.len() - 1),
+        Err(_) => decimal.to_owned(),
+    }
+}
+
+/// What the counts do not cover.
+fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
+    let m = profile.manifest();
+    page.blank();
+    page.line(Look::Bold, "NOT MEASURED");
+    let mut said = false;
+    for notice in &m.notices {
+        page.para(Look::Plain, "  - ", notice);
+        said = true;
+    }
+    if m.totals.unfinished > 0 {
+        let mut worst: Vec<&Method> = profile
+            .methods()
+            .iter()
+            .filter(|m| m.unfinished > 0)
+            .collect();
+        worst.sort_by_key(|m| (std::cmp::Reverse(m.unfinished), m.index));
+        let some: Vec<String> = worst
+            .iter()
+            .take(EXAMPLES)
+            .map(|m| format!("{} {}", short_name(m), thousands(m.unfinished)))
+            .collect();
+        let text = format!(
+            "{} cut short by an exception{} (no count): {}{}",
+            plural(m.totals.unfinished, "path was", "paths were"),
+            if m.target.sealed_after_crash {
+                " or the end of the JVM"
+            } else {
+                ""
+            },
+            some.join(", "),
+            if worst.len() > EXAMPLES { ", ..." } else { "" },
+        );
+        page.para(Look::Plain, "  - ", &text);
+        said = true;
+    }
+    let idle = m.totals.methods.saturating_sub(m.totals.methods_executed);
+    if idle > 0 && m.totals.methods_executed > 0 {
+        page.para(
+            Look::Plain,
+            "  - ",
+            &format!(
+                "{} of {} never ran",
+                thousands(idle),
+                plural(
+                    m.totals.methods,
+                    "instrumented method",
+                    "instrumented methods"
+                )
+            ),
+        );
+        said = true;
+    }
+    let mut reasons: std::collections::BTreeMap<&str, Vec<String>> =
+        std::collections::BTreeMap::new();
+    for s in profile.skipped() {
+        let class = words::java_name(&s.class);
+        let name = if s.method.is_empty() {
+            class
+        } else {
+            format!("{class}.{}{}", s.method, words::parameters(&s.descriptor))
+        };
+        reasons.entry(&s.reason).or_default().push(name);
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(reason, names)| (std::cmp::Reverse(names.len()), *reason));
+    for (reason, names) in reasons {
+        said = true;
+        let count = names.len();
+        let lead = format!(
+            "{} stayed plain: {reason}",
+            plural(count as u64, "class or method", "classes and methods")
+        );
+        if options.skipped {
+            page.para(Look::Plain, "  - ", &lead);
+            names
+                .iter()
+                .for_each(|n| page.line(Look::Plain, &format!("      {n}")));
+        } else {
+            let more = if count > EXAMPLES { ", ..." } else { "" };
+            let some = names[..count.min(EXAMPLES)].join(", ");
+            page.para(Look::Plain, "  - ", &format!("{lead}: {some}{more}"));
+        }
+    }
+    if !said {
+        page.line(Look::Plain, "  - nothing of what was asked for");
+    } else if !options.skipped && profile.skipped().len() > EXAMPLES {
+        page.para(Look::Dim, "    ", "--skipped lists all that stayed plain");
+    }
+}

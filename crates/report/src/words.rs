@@ -1,0 +1,292 @@
+//! Numbers, ranges, names and paragraphs as a person reads them: in go raw values, out come strings that never claim more than
+//! the values say (a share is `100 %` only when it is all of it, `0 %` only when it is nothing).
+
+use std::fmt::Write as _;
+
+/// Space that [`wrap`] does not break at; printed as an ordinary space.
+const STICKY: char = '\u{a0}';
+
+/// `12345678` as `12,345,678`.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `part` of `whole` in whole per cent: `66 %`, `< 1 %`, `> 99 %`; `100 %` and `0 %` are literal.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 || part == 0 {
+        return format!("0{STICKY}%");
+    }
+    if part >= whole {
+        return format!("100{STICKY}%");
+    }
+    let rounded = (u128::from(part) * 200 + u128::from(whole)) / (u128::from(whole) * 2);
+    match rounded {
+        0 => format!("<{STICKY}1{STICKY}%"),
+        100 => format!(">{STICKY}99{STICKY}%"),
+        p => format!("{p}{STICKY}%"),
+    }
+}
+
+/// The same rounded down, for lower bounds: the true share is at least this.
+pub(crate) fn percent_floor(part: u64, whole: u64) -> String {
+    let p = if whole == 0 {
+        0
+    } else {
+        u128::from(part.min(whole)) * 100 / u128::from(whole)
+    };
+    format!("{p}{STICKY}%")
+}
+
+/// `1 path`, `3 paths`.
+pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
+    format!(
+        "{}{STICKY}{}",
+        thousands(n),
+        if n == 1 { one } else { many }
+    )
+}
+
+/// Milliseconds as `350 ms`, `12.4 s`, `3 min 20 s`, `2 h 5 min`.
+pub(crate) fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// Sorted distinct numbers as ranges: `12-15, 18`.
+pub(crate) fn ranges(numbers: &[u32]) -> String {
+    let mut out = String::new();
+    let mut rest = numbers;
+    while let [first, ..] = rest {
+        let run = rest
+            .windows(2)
+            .take_while(|w| w[1] == w[0].saturating_add(1))
+            .count();
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        let _ = match run {
+            0 => write!(out, "{first}"),
+            _ => write!(out, "{first}-{}", rest[run]),
+        };
+        rest = &rest[run + 1..];
+    }
+    out
+}
+
+/// `line 12`, `lines 12-15, 18`; `None` when no line is known. A long list keeps its ends: `lines 12-15, 18, ... 90-92`.
+pub(crate) fn lines(numbers: &[u32]) -> Option<String> {
+    match numbers {
+        [] => None,
+        [one] => Some(format!("line{STICKY}{one}")),
+        _ => {
+            let all = ranges(numbers);
+            let parts: Vec<&str> = all.split(", ").collect();
+            Some(match parts.as_slice() {
+                [a, b, c, d, .., z] if parts.len() > 6 => {
+                    format!("lines{STICKY}{a}, {b}, {c}, {d}, ...{STICKY}{z}")
+                }
+                _ => format!("lines{STICKY}{all}"),
+            })
+        }
+    }
+}
+
+/// `java/util/Map$Entry` as `java.util.Map$Entry`.
+pub(crate) fn java_name(class: &str) -> String {
+    class.replace('/', ".")
+}
+
+/// The parameters of a descriptor with simple names: `(int[], String)`. A descriptor that is none is shown as it is.
+pub(crate) fn parameters(descriptor: &str) -> String {
+    parse_parameters(descriptor).unwrap_or_else(|| descriptor.to_owned())
+}
+
+fn parse_parameters(descriptor: &str) -> Option<String> {
+    let mut rest = descriptor.strip_prefix('(')?;
+    let mut out = String::from("(");
+    while !rest.starts_with(')') {
+        let dims = rest.len() - rest.trim_start_matches('[').len();
+        rest = rest.get(dims..)?;
+        if out.len() > 1 {
+            out.push_str(", ");
+        }
+        let base = rest.chars().next()?;
+        rest = rest.get(base.len_utf8()..)?;
+        out.push_str(match base {
+            'B' => "byte",
+            'C' => "char",
+            'D' => "double",
+            'F' => "float",
+            'I' => "int",
+            'J' => "long",
+            'S' => "short",
+            'Z' => "boolean",
+            'L' => {
+                let (name, after) = rest.split_once(';')?;
+                rest = after;
+                name.rsplit(['/', '$']).next()?
+            }
+            _ => return None,
+        });
+        for _ in 0..dims {
+            out.push_str("[]");
+        }
+    }
+    out.push(')');
+    Some(out)
+}
+
+/// Characters as a terminal shows them: sticky spaces plain, control characters (a profile is untrusted input) replaced.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            STICKY => ' ',
+            '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Breaks `text` at spaces into lines of at most `width` characters; a word longer than that stands alone.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut len = 0;
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let n = word.chars().count();
+        match out.last_mut() {
+            Some(line) if len + 1 + n <= width => {
+                line.push(' ');
+                line.push_str(word);
+                len += 1 + n;
+            }
+            _ => {
+                out.push(word.to_owned());
+                len = n;
+            }
+        }
+    }
+    out.iter().map(|line| plain(line)).collect()
+}
+
+/// `lead` and `text` in `width` characters, the end of the text kept.
+pub(crate) fn keep_end_after(lead: &str, text: &str, width: usize) -> String {
+    format!(
+        "{lead}{}",
+        keep_end(text, width.saturating_sub(lead.chars().count()))
+    )
+}
+
+/// `text` cut to `width` characters, the end kept: `...util.Scanner.next`.
+pub(crate) fn keep_end(text: &str, width: usize) -> String {
+    let n = text.chars().count();
+    if n <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(3);
+    let tail: String = text.chars().skip(n - kept).collect();
+    format!("...{tail}")
+}
+
+/// `text` cut to `width` characters, the start kept.
+pub(crate) fn keep_start(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(width.saturating_sub(3)).collect();
+    format!("{head}...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_000), "1,000");
+        assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(plain(&plural(1, "path", "paths")), "1 path");
+        assert_eq!(plain(&plural(1_200, "path", "paths")), "1,200 paths");
+    }
+
+    #[test]
+    fn shares_do_not_claim_more_than_they_are() {
+        let p = |a, b| plain(&percent(a, b));
+        assert_eq!(p(0, 0), "0 %");
+        assert_eq!(p(2, 3), "67 %");
+        assert_eq!(p(1, 1_000), "< 1 %");
+        assert_eq!(p(999, 1_000), "> 99 %");
+        assert_eq!(p(1_000, 1_000), "100 %");
+        assert_eq!(p(u64::MAX - 1, u64::MAX), "> 99 %");
+        assert_eq!(p(5, 1_000), "1 %");
+        assert_eq!(plain(&percent_floor(2, 3)), "66 %");
+        assert_eq!(plain(&percent_floor(999, 1_000)), "99 %");
+        assert_eq!(plain(&percent_floor(7, 0)), "0 %");
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(duration(350), "350 ms");
+        assert_eq!(duration(12_449), "12.4 s");
+        assert_eq!(duration(200_000), "3 min 20 s");
+        assert_eq!(duration(7_500_000), "2 h 5 min");
+    }
+
+    #[test]
+    fn line_ranges() {
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(ranges(&[7]), "7");
+        assert_eq!(ranges(&[7, 8]), "7-8");
+        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10");
+        assert_eq!(ranges(&[u32::MAX]), u32::MAX.to_string());
+        assert_eq!(lines(&[]), None);
+        assert_eq!(plain(&lines(&[4]).unwrap()), "line 4");
+        assert_eq!(plain(&lines(&[4, 5, 6, 9]).unwrap()), "lines 4-6, 9");
+        assert_eq!(
+            plain(&lines(&[1, 3, 5, 7, 9, 11, 13]).unwrap()),
+            "lines 1, 3, 5, 7, ... 13"
+        );
+    }
+
+    #[test]
+    fn descriptors() {
+        assert_eq!(parameters("()V"), "()");
+        assert_eq!(
+            parameters("(I[[JLjava/lang/String;[Ljava/util/Map$Entry;Z)V"),
+            "(int, long[][], String, Entry[], boolean)"
+        );
+        for bad in ["", "(", "(I", "(Lx", "(Q)V", "([", "(ü)V"] {
+            assert_eq!(parameters(bad), bad);
+        }
+    }
+
+    #[test]
+    fn paragraphs() {
+        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrap("aa bbbbbbbbb cc", 5), ["aa", "bbbbbbbbb", "cc"]);
+        assert_eq!(
+            wrap(&format!("x {} y", percent(1, 2)), 4),
+            ["x", "50 %", "y"]
+        );
+        assert_eq!(wrap("", 0), Vec::<String>::new());
+        assert_eq!(wrap("a b", 0), ["a", "b"]);
+        assert_eq!(wrap("\u{1b}[31m", 9), ["\u{fffd}[31m"]);
+        assert_eq!(keep_end("abcdefgh", 6), "...fgh");
+        assert_eq!(keep_end("abc", 0), "...");
+        assert_eq!(keep_start("abcdefgh", 6), "abc...");
+    }
+}
