@@ -85,15 +85,14 @@ pub fn run(mut command: Command) -> Result<u8> {
 
 /// Waits for the end, runs `before_reaping` while the process id is still the child's, then reaps.
 fn wait(child: &mut Child, before_reaping: impl FnOnce()) -> Result<std::process::ExitStatus> {
-    loop {
-        match waitid(
-            WaitId::Pid(Pid::from_child(child)),
+    let pid = Pid::from_child(child);
+    let ended = || {
+        waitid(
+            WaitId::Pid(pid),
             WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
-        ) {
-            Err(rustix::io::Errno::INTR) => {}
-            _ => break,
-        }
-    }
+        )
+    };
+    while matches!(ended(), Err(rustix::io::Errno::INTR)) {}
     before_reaping();
     child
         .wait()

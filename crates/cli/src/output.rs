@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn spools_are_directories_named_by_number() {
         let tmp = tempfile::tempdir().unwrap();
-        assert_eq!(spools(tmp.path()).unwrap(), [PathBuf::new(); 0]);
+        assert!(spools(tmp.path()).unwrap().is_empty());
         for d in [
             ".spool/100",
             ".spool/9",

@@ -50,7 +50,7 @@ pub fn seal(output: &Output) -> Result<Vec<PathBuf>> {
         ));
     }
     for failure in &sealed.failures {
-        say::note(&failure);
+        say::note(failure);
     }
     if sealed.profiles.is_empty() && sealed.running.is_empty() && sealed.failures.is_empty() {
         output.discard_if_empty();

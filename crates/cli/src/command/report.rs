@@ -20,7 +20,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     }
     let mut sealed = sealing::seal_all(dir)?;
     for failure in sealed.failures.iter().skip(1) {
-        say::note(&failure);
+        say::note(failure);
     }
     if !sealed.failures.is_empty() {
         return Err(sealed.failures.swap_remove(0));
