@@ -247,12 +247,6 @@ impl Spool {
         })
     }
 
-    /// Counts may be too low for every method.
-    fn inexact(&self) -> bool {
-        let header = self.header();
-        header.stop != Stop::No || header.lost != 0 || self.rows_damage.places != 0
-    }
-
     fn check_io(&self) -> Result<(), Error> {
         self.counters
             .source()
@@ -260,12 +254,13 @@ impl Spool {
             .map_or(Ok(()), |error| Err(Error::io(&self.path)(error)))
     }
 
-    /// What a method did. `damage` gets what is left out.
+    /// What a method did, and how many occurrences of each of its sequences may be missing at most (`None` = unknown). `damage` gets
+    /// what is left out.
     pub(crate) fn method(
         &self,
         index: u32,
         damage: &mut Damage,
-    ) -> Result<(Method, MethodDetail), Error> {
+    ) -> Result<(Method, MethodDetail, Option<u64>), Error> {
         let LoggedMethod { class, method } =
             self.log.methods.get(&index).ok_or(Error::NoMethod(index))?;
         let (counted, kipf) = self.count(index, &method.flow)?;
@@ -282,7 +277,11 @@ impl Spool {
             }
             paths.push(row);
         }
-        let exact = !self.inexact() && counted.damage.places == 0;
+        let header = self.header();
+        let whole = self.rows_damage.places == 0 && counted.damage.places == 0;
+        let exact = whole && header.stop == Stop::No && header.lost == 0;
+        // A lost item ends an activation's counting, and an item ends at most one occurrence of a sequence.
+        let missing = whole.then_some(header.lost);
         damage.places += counted.damage.places;
         damage.first = damage.first.or(counted.damage.first);
         let lines = method
@@ -314,7 +313,7 @@ impl Spool {
             exact,
             lines: lines.clone().min().zip(lines.max()),
         };
-        Ok((row, MethodDetail { paths, kipf }))
+        Ok((row, MethodDetail { paths, kipf }, missing))
     }
 
     fn count(&self, index: u32, flow: &Flow) -> Result<(Counted, KIpf), Error> {

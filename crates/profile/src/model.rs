@@ -39,6 +39,20 @@ pub struct Manifest {
     pub files: BTreeMap<String, Checksum>,
 }
 
+impl Manifest {
+    /// Upper bound of a count of `method` (a path's or a sequence's); the count itself is the lower bound. `None` = unknown.
+    pub fn upper(&self, method: &Method, count: u64) -> Option<u64> {
+        match method.exact {
+            true => Some(count),
+            // A lost ID ends at most one occurrence of a sequence, and nothing after it in its activation was counted.
+            false => self
+                .counters_torn
+                .is_none()
+                .then(|| count.saturating_add(self.lost)),
+        }
+    }
+}
+
 /// The JVM that was profiled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {

@@ -69,9 +69,9 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
     let all = spool.log.methods.len();
     for (done, &index) in spool.log.methods.keys().enumerate() {
         progress(Progress { done, methods: all });
-        let (method, detail) = spool.method(index, &mut damage)?;
+        let (method, detail, missing) = spool.method(index, &mut damage)?;
         methods.row(|columns| tables::write_method(columns, &method))?;
-        write_detail(&mut paths, &mut kipf, &method, &detail)?;
+        write_detail(&mut paths, &mut kipf, &method, &detail, missing)?;
         add(&mut totals, &method);
     }
     progress(Progress {
@@ -100,6 +100,7 @@ fn write_detail(
     kipf: &mut TableWriter,
     method: &Method,
     detail: &MethodDetail,
+    missing: Option<u64>,
 ) -> Result<(), Error> {
     for path in &detail.paths {
         paths.row(|columns| tables::write_path(columns, method.index, path))?;
@@ -119,7 +120,7 @@ fn write_detail(
             depth,
             id,
             count,
-            exact: method.exact,
+            hi: missing.map(|missing| count.saturating_add(missing)),
         };
         kipf.row(|columns| tables::write_node(columns, &node))?;
     }

@@ -185,7 +185,8 @@ pub(crate) struct Node {
     pub(crate) depth: u32,
     pub(crate) id: u32,
     pub(crate) count: u64,
-    pub(crate) exact: bool,
+    /// Upper bound of the true count; `None` = unknown.
+    pub(crate) hi: Option<u64>,
 }
 
 pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
@@ -197,10 +198,8 @@ pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
     to.get().int(i64::from(node.id));
     to.get().count(node.count);
     to.get().count(node.count);
-    to.get().int(
-        node.exact
-            .then(|| i64::try_from(node.count).unwrap_or(i64::MAX)),
-    );
+    to.get()
+        .int(node.hi.map(|hi| i64::try_from(hi).unwrap_or(i64::MAX)));
 }
 
 pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
@@ -216,15 +215,16 @@ pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
         from.get().next_int()?,
     );
     let lo: u64 = from.get().next_int()?;
-    let exact = from.get().next_opt_int()?.is_some();
-    (lo <= count).then_some(Node {
+    let hi = from.get().next_opt_int()?.map(|hi| hi.max(0) as u64);
+    let fits = lo <= count && hi.is_none_or(|hi| count <= hi);
+    fits.then_some(Node {
         method,
         node,
         parent,
         depth,
         id,
         count,
-        exact,
+        hi,
     })
 }
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Reads a profile with DuckDB, pandas and pyarrow and compares it with its manifest and with itself.
+
+usage: readers.py PROFILE        a profile directory
+       readers.py BORESCOPE      the borescope program: makes a profile with its demo first
+
+Also runs every example query of docs/formats.md on the profile. Exit code 0 = all agree; else the first difference is on standard error.
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import duckdb
+import pandas
+import pyarrow.parquet
+
+# Column types that a Parquet reader must see: Spark, too, takes all of these as they are.
+LIST_INT = "list<element: int32 not null>"
+LIST_RANGE = "list<element: struct<start: int32 not null, end: int32 not null> not null>"
+COLUMNS = {
+    "methods": {
+        "method": "int32", "class": "string", "name": "string", "descriptor": "string", "source_file": "string", "loader": "string",
+        "class_hash": "string", "instances": "int32", "num_paths": "string", "numbered_paths": "int32", "activations": "int64",
+        "unfinished": "int64", "ids": "int64", "paths": "int64", "kipf_nodes": "int64", "exact": "bool", "first_line": "int32",
+        "last_line": "int32",
+    },
+    "paths": {
+        "method": "int32", "id": "int32", "count": "int64", "lines": LIST_INT, "bcis": LIST_RANGE, "starts_at_entry": "bool",
+        "starts_at_loop_head": "bool", "starts_at_handler": "bool", "starts_at_cut": "bool", "ends": "string",
+    },
+    "kipf": {
+        "method": "int32", "node": "int32", "parent": "int32", "depth": "int32", "id": "int32", "count": "int64", "lo": "int64",
+        "hi": "int64",
+    },
+    "skipped": {"class": "string", "name": "string", "descriptor": "string", "lens": "string", "reason": "string"},
+}
+DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "formats.md"
+checks = 0
+
+
+def same(what, found, expected):
+    global checks
+    checks += 1
+    if found != expected:
+        sys.exit(f"readers.py: {what}: {found!r}, expected {expected!r}")
+
+
+def with_arrow(profile):
+    for table, columns in COLUMNS.items():
+        schema = pyarrow.parquet.read_schema(profile / f"{table}.parquet")
+        same(f"columns of {table}", {f.name: str(f.type) for f in schema}, columns)
+
+
+def with_pandas(profile, manifest):
+    totals, exact = manifest["totals"], manifest["lost"] == 0 and not manifest["stopped"] and not manifest["counters_torn"]
+    methods, paths, kipf, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in COLUMNS)
+    same("methods", len(methods), totals["methods"])
+    same("methods that ran", int(((methods.activations > 0) | (methods.ids > 0)).sum()), totals["methods_executed"])
+    same("skipped", len(skipped), totals["skipped"])
+    same("all exact", bool(methods.exact.all()), exact or methods.empty)
+    for column in ["activations", "ids", "unfinished", "paths", "kipf_nodes"]:
+        same(f"sum of {column}", int(methods[column].sum()), totals[column])
+    same("paths", len(paths), totals["paths"])
+    same("sum of path counts", int(paths["count"].sum()), totals["ids"])
+    same("k-IPF nodes", len(kipf), totals["kipf_nodes"])
+    roots = kipf[kipf.parent.isna()]
+    same("roots' depth", sorted(set(roots.depth)), [1] if len(roots) else [])
+    same("roots are the paths", roots.set_index(["method", "id"])["count"].to_dict(), paths.set_index(["method", "id"])["count"].to_dict())
+    same("depth", bool((kipf.depth <= manifest["k"]).all()), True)
+    same("lo", bool((kipf["lo"] == kipf["count"]).all()), True)
+    if exact:
+        same("hi", bool((kipf["hi"] == kipf["count"]).all()), True)
+        children = kipf.dropna(subset="parent").groupby(["method", "parent"])["count"].sum()
+        parents = kipf.set_index(["method", "node"])["count"]
+        children.index = children.index.set_levels(children.index.levels[1].astype("int64"), level=1)
+        same("a node occurs as often as its children", bool((parents.reindex(children.index) >= children).all()), True)
+    for path in paths.itertuples():
+        same("first range", path.bcis[0]["start"] < path.bcis[0]["end"], True)
+        same("end", path.ends in ("back", "cut", "return", "throw"), True)
+    lines = {m.method: (m.first_line, m.last_line) for m in methods.itertuples()}
+    for path in paths.itertuples():
+        first, last = lines[path.method]
+        same("lines", all(first <= line <= last for line in path.lines), True)
+
+
+def with_duckdb(profile, manifest):
+    totals = manifest["totals"]
+
+    def value(sql):
+        return duckdb.sql(sql.replace("FROM ", f"FROM '{profile}/")).fetchall()[0][0]
+
+    same("methods", value("SELECT count(*) FROM methods.parquet'"), totals["methods"])
+    same("ids", int(value("SELECT coalesce(sum(count), 0) FROM paths.parquet'")), totals["ids"])
+    same("kipf", int(value("SELECT count(*) FROM kipf.parquet'")), totals["kipf_nodes"])
+    same("ranges", value("SELECT count(*) FROM paths.parquet' WHERE bcis[1].start >= bcis[1].end"), 0)
+    same("skipped", value("SELECT count(*) FROM skipped.parquet'"), totals["skipped"])
+
+
+def with_docs(profile):
+    """The examples of the documentation, as they stand there."""
+    examples = re.findall(r"^```(sql|python)\n(.*?)^```", DOCS.read_text(), re.MULTILINE | re.DOTALL)
+    same("the documentation has examples", len(examples) >= 5, True)
+    os.chdir(profile)
+    for language, text in examples:
+        if language == "sql":
+            duckdb.sql(text).fetchall()
+        else:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(text, str(DOCS), "exec"), {})
+
+
+def check(profile):
+    manifest = json.loads((profile / "manifest.json").read_text())
+    same("schema", manifest["schema"], 1)
+    with_arrow(profile)
+    with_pandas(profile, manifest)
+    with_duckdb(profile, manifest)
+    with_docs(profile)
+    print(f"{profile}: {manifest['totals']['ids']} path IDs, {checks} comparisons agree (DuckDB {duckdb.__version__}, pandas {pandas.__version__})")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    given = pathlib.Path(sys.argv[1]).resolve()
+    if given.is_dir():
+        return check(given)
+    with tempfile.TemporaryDirectory() as temp:
+        profile = pathlib.Path(temp) / "profile"
+        subprocess.run([given, "demo", "-o", profile], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=os.environ)
+        check(profile)
+
+
+main()
