@@ -7,6 +7,7 @@
 //! counted at one edge, which is why edges and k-IPF are in bijection (docs/engines.md).
 
 use crate::hash::mix;
+use crate::kipf::Builder;
 use crate::{Engine, Error, KIpf, Stats, check_k};
 
 /// Methods with at most this many paths have rows indexed by path ID.
@@ -96,17 +97,20 @@ impl Automaton {
 
     /// All edges that were taken: (window, ID, count), in the order of the rows' making.
     pub fn edges(&self) -> impl Iterator<Item = (&[u32], u32, u64)> + '_ {
-        self.rows.iter().flat_map(move |row| {
-            let slots = self.dense.map_or(1 << row.bits, |width| width as usize);
-            let window = self.window(row);
-            let edges = self.edges[row.edges..row.edges + slots].iter().enumerate();
-            edges
-                .filter(|(_, e)| e.count != 0)
-                .map(move |(slot, e)| match self.dense {
-                    Some(_) => (window, slot as u32, e.count),
-                    None => (window, e.id, e.count),
-                })
+        self.rows.iter().flat_map(|row| {
+            let edges = self.row_edges(row);
+            edges.map(|(id, edge)| (self.window(row), id, edge.count))
         })
+    }
+
+    /// The edges of a row that were taken, with their IDs.
+    fn row_edges(&self, row: &Row) -> impl Iterator<Item = (u32, &Edge)> + '_ {
+        let dense = self.dense;
+        let slots = dense.map_or(1 << row.bits, |width| width as usize);
+        let edges = (0..).zip(&self.edges[row.edges..row.edges + slots]);
+        edges
+            .filter(|(_, edge)| edge.count != 0)
+            .map(move |(slot, edge)| (dense.map_or(edge.id, |_| slot), edge))
     }
 
     fn window(&self, row: &Row) -> &[u32] {
@@ -285,7 +289,23 @@ impl Engine for Automaton {
         self.stats
     }
 
+    /// Visits the rows from the root and keeps the node of each one's window, so that an edge costs one look-up.
     fn k_ipf(&self) -> KIpf {
-        KIpf::from_edges(self.k, self.edges()).expect("k was checked")
+        let mut builder = Builder::new(self.k).expect("k was checked");
+        let mut nodes = vec![None; self.rows.len()];
+        nodes[0] = Some(builder.start());
+        let mut todo = vec![0u32];
+        while let Some(row) = todo.pop() {
+            let Some(window) = nodes[row as usize] else {
+                continue;
+            };
+            for (id, edge) in self.row_edges(&self.rows[row as usize]) {
+                let node = builder.step(window, id, edge.count);
+                if nodes[edge.next as usize].replace(node).is_none() {
+                    todo.push(edge.next);
+                }
+            }
+        }
+        builder.finish()
     }
 }

@@ -15,6 +15,8 @@ pub struct Node(u32);
 /// The virtual root: the empty n-gram.
 const ROOT: u32 = 0;
 const NONE: u32 = u32::MAX;
+/// A free place in the index.
+const FREE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -45,8 +47,9 @@ pub struct Entry {
 pub struct KIpf {
     k: u32,
     slots: Vec<Slot>,
-    /// Open-addressing table from (parent, ID) to the child; NONE = free.
-    index: Vec<u32>,
+    /// Open-addressing table from (parent, ID) to the child: upper half of the hash, then the node. The hash half spares most looks
+    /// at nodes that are not the one sought, each a cache miss in a large forest.
+    index: Vec<u64>,
 }
 
 impl KIpf {
@@ -64,7 +67,7 @@ impl KIpf {
         Ok(KIpf {
             k: check_k(k)?,
             slots: vec![root],
-            index: vec![NONE; 16],
+            index: vec![FREE; 16],
         })
     }
 
@@ -351,24 +354,23 @@ impl KIpf {
         })
     }
 
-    fn start(&self, parent: u32, id: u32) -> usize {
-        mix(u64::from(parent) << 32 | u64::from(id)) as usize & (self.index.len() - 1)
-    }
-
+    /// The child of a node labelled `id`.
     #[inline]
     fn child(&self, parent: u32, id: u32) -> Option<u32> {
-        let mut at = self.start(parent, id);
-        loop {
-            let v = self.index[at];
-            if v == NONE {
-                return None;
+        let hash = hash(parent, id);
+        let mask = self.index.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.index[at] != FREE {
+            if self.index[at] >> 32 == hash >> 32 {
+                let v = self.index[at] as u32;
+                let slot = &self.slots[v as usize];
+                if slot.id == id && slot.parent == parent {
+                    return Some(v);
+                }
             }
-            let slot = &self.slots[v as usize];
-            if slot.id == id && slot.parent == parent {
-                return Some(v);
-            }
-            at = (at + 1) & (self.index.len() - 1);
+            at = (at + 1) & mask;
         }
+        None
     }
 
     fn child_or_make(&mut self, parent: u32, id: u32) -> u32 {
@@ -386,7 +388,7 @@ impl KIpf {
             self.child_or_make(link, id)
         };
         if self.slots.len() * 4 > self.index.len() * 3 {
-            self.index = vec![NONE; self.index.len() * 2];
+            self.index = vec![FREE; self.index.len() * 2];
             for v in 1..self.slots.len() {
                 self.enlist(v as u32);
             }
@@ -410,12 +412,19 @@ impl KIpf {
 
     fn enlist(&mut self, v: u32) {
         let Slot { parent, id, .. } = self.slots[v as usize];
-        let mut at = self.start(parent, id);
-        while self.index[at] != NONE {
-            at = (at + 1) & (self.index.len() - 1);
+        let hash = hash(parent, id);
+        let mask = self.index.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.index[at] != FREE {
+            at = (at + 1) & mask;
         }
-        self.index[at] = v;
+        self.index[at] = hash & !u64::from(NONE) | u64::from(v);
     }
+}
+
+#[inline]
+fn hash(parent: u32, id: u32) -> u64 {
+    mix(u64::from(parent) << 32 | u64::from(id))
 }
 
 /// Equal if they have the same k, n-grams and counts.
