@@ -3,7 +3,7 @@
 //! The tests run the release build of `borescope` on real JVMs, so this crate finds JDKs (put in `.cache/jdks` by `tests/fetch`), builds the tool
 //! once a test process, and runs it. Whatever is missing fails the test with a message that says how to get it: nothing is skipped.
 //!
-//! - [`programs`] runs real programs, plain and under borescope.
+//! - [`programs`] runs real programs, plain and under borescope; [`corpus`] holds all their class files.
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
 //!   independently of `crates/`; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations from the comments of targets.
 
@@ -11,6 +11,7 @@
 
 pub mod code;
 pub mod compare;
+pub mod corpus;
 pub mod expect;
 pub mod oracle;
 pub mod programs;
@@ -53,6 +54,12 @@ pub fn borescope() -> &'static Path {
     PATH.get_or_init(|| build(&["borescope-cli", "borescope-agent"], "borescope"))
 }
 
+/// The agent, built for release once a process.
+pub fn agent() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build(&["borescope-agent"], "libborescope.so"))
+}
+
 /// The witness agent, built for release once a process.
 pub fn witness_agent() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -69,9 +76,10 @@ fn build(packages: &[&str], file: &str) -> PathBuf {
         cargo.args(["-p", package]);
     }
     run(&mut cargo);
-    // The test binary is TARGET/PROFILE/deps/NAME.
-    let exe = std::env::current_exe().expect("a test binary has a path");
-    let target = exe.ancestors().nth(3).expect("a test binary is in deps");
+    // A test is TARGET/PROFILE/deps/NAME, a program TARGET/PROFILE/NAME.
+    let exe = std::env::current_exe().expect("a program has a path");
+    let profile = exe.ancestors().skip(1).find(|p| !p.ends_with("deps"));
+    let target = profile.and_then(Path::parent).expect("cargo's target directory");
     let path = target.join("release").join(file);
     assert!(path.exists(), "cargo did not build {}", path.display());
     path
