@@ -17,6 +17,9 @@ const MIN_HANDLER_PERCENT: u64 = 5;
 /// Below this many iterations nothing is hot.
 const MIN_COUNT: u64 = 100;
 
+/// Nobody unrolls by hand further than this.
+const UNROLL: usize = 8;
+
 /// Something to try.
 pub(crate) struct Finding {
     /// A few words, for the list at the top.
@@ -85,7 +88,7 @@ fn pattern(method: &Method, names: &Names, chain: &Chain) -> Option<Finding> {
     let n = paths.len();
     Some(Finding {
         short: format!("a pattern of {n} paths repeats back to back"),
-        text: if one_loop {
+        text: if one_loop && n <= UNROLL {
             format!(
                 "One loop, {n} paths in turn: unrolled {n} times, each copy of its body takes one path and its branches are known \
                  beforehand, as long as the pattern lasts."

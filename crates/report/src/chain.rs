@@ -61,7 +61,7 @@ pub(crate) fn describe(
     } else {
         story(kipf, names, &chain.ids, counted)
     };
-    let covers = if surely_all(kipf, &chain.ids) && method.exact {
+    let covers = if surely_all(kipf, &chain.ids) {
         percent(chain.covered, method.ids)
     } else {
         format!("at least {}", percent_floor(chain.covered, method.ids))
@@ -71,7 +71,8 @@ pub(crate) fn describe(
         n => format!("This {n}-path pattern"),
     };
     text.push_str(&format!(
-        " {subject} covers {covers} of the method's iterations"
+        " {subject} covers {covers} of the method's{} iterations",
+        if method.exact { "" } else { " counted" }
     ));
     text.push_str(&match (chain.repeats, chain.ids.len()) {
         (true, 2..) => " and repeats back to back.".to_owned(),

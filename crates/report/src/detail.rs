@@ -14,7 +14,7 @@ use crate::{
 /// Paths in a table.
 const TABLE_PATHS: usize = 12;
 /// Paths in a matrix: more than that nobody compares.
-pub(crate) const MATRIX_PATHS: usize = 6;
+const MATRIX_PATHS: usize = 6;
 /// Rows of a matrix.
 const MATRIX_ROWS: usize = 16;
 /// A row of more lines than this shows no source text.
@@ -62,7 +62,7 @@ pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
     };
     let titles_line = cells(titles);
     // On a narrow page lines go below their path.
-    let beside = titles_line.chars().count() + 12 <= page.width;
+    let beside = titles_line.chars().count() + 16 <= page.width;
     page.line(
         Look::Dim,
         &format!("{titles_line}{}", if beside { "lines" } else { "" }),
@@ -93,13 +93,27 @@ pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
     }
 }
 
-/// What the paths do not have in common, with source text if there is any.
+/// What paths that start at one place do not have in common, with source text if there is any.
 pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&SourceFile>) {
     let paths = &paths[..paths.len().min(MATRIX_PATHS)];
     let rows = contrast(paths);
-    if paths.len() < 2 || rows.is_empty() {
+    let [first, _, ..] = paths else { return };
+    if rows.is_empty() {
         return;
     }
+    let start = match (first.lines.first(), first.bcis.first()) {
+        (Some(line), _) => format!("line {line}"),
+        (None, Some(range)) => format!("bytecode {}", range.0),
+        (None, None) => "one place".to_owned(),
+    };
+    page.para(
+        Look::Plain,
+        INDENT,
+        &format!(
+            "What tells the paths from {start} ({}) apart:",
+            names::starts(first.starts)
+        ),
+    );
     // (place, takers, source text)
     let mut cells: Vec<(String, &[bool], &str)> = Vec::new();
     for row in &rows {
@@ -138,17 +152,6 @@ pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&Source
                 .saturating_sub(INDENT.len() + columns.iter().sum::<usize>()),
         )
         .max(8);
-    page.line(
-        Look::Plain,
-        &format!(
-            "{INDENT}What tells {} apart:",
-            if paths.len() == 2 {
-                "these two"
-            } else {
-                "them"
-            }
-        ),
-    );
     let ids: String = paths
         .iter()
         .zip(&columns)
@@ -219,14 +222,15 @@ fn branch(
     let step = |node: &Tree, of: u64| format!("{}\u{a0}{}", percent(node.count, of), node.id);
     let mut text = parent.map_or_else(|| node.id.to_string(), |of| step(node, of));
     let mut last = node;
-    let mut same = 1;
+    // The step before, if the next one may be told as one more of it.
+    let (mut shown, mut same) = (text.clone(), 1);
     while let [only] = last.children.as_slice() {
-        if only.id == last.id && only.count == last.count {
+        let next = step(only, last.count);
+        if only.id == last.id && (next == shown || only.count == last.count) {
             same += 1;
         } else {
-            text.push_str(&times(same));
-            same = 1;
-            text.push_str(&format!(" → {}", step(only, last.count)));
+            text.push_str(&format!("{} → {next}", times(same)));
+            (shown, same) = (next, 1);
         }
         last = only;
     }

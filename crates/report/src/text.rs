@@ -19,6 +19,8 @@ use crate::{
 
 /// Chains of a method.
 const CHAINS: usize = 3;
+/// Matrices of a method.
+const MATRICES: usize = 3;
 /// Trees of a method.
 const TREES: usize = 2;
 /// Nodes below this share of the root are pruned (seed, figure 4).
@@ -98,7 +100,7 @@ fn write(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Resul
         entry.detail(&mut details, options);
         findings.extend(found.into_iter().map(|f| (i + 1, *method, f)));
     }
-    first(&mut page, findings);
+    first(&mut page, findings, manifest.totals.ids);
     out.write_all(page.take().as_bytes())?;
     if !shown.is_empty() {
         let rest = chosen.len() - shown.len();
@@ -267,7 +269,7 @@ fn nothing(page: &mut Page, profile: &Profile, options: &TextOptions, all: &[&Me
 }
 
 /// The weightiest findings of the methods shown.
-fn first(page: &mut Page, mut findings: Vec<(usize, &Method, Finding)>) {
+fn first(page: &mut Page, mut findings: Vec<(usize, &Method, Finding)>, all: u64) {
     findings.sort_by_key(|f| std::cmp::Reverse(f.2.weight));
     findings.truncate(FIRST);
     if findings.is_empty() {
@@ -280,7 +282,11 @@ fn first(page: &mut Page, mut findings: Vec<(usize, &Method, Finding)>) {
         page.para(
             Look::Advice,
             "  - ",
-            &format!("{name} (method\u{a0}{number}): {}", finding.short),
+            &format!(
+                "{name} (method\u{a0}{number}, {} of all iterations): {}",
+                percent(method.ids, all),
+                finding.short
+            ),
         );
     }
 }
@@ -357,6 +363,13 @@ impl Entry<'_> {
             facts.push(plural(m.unfinished, "unfinished path", "unfinished paths"));
         }
         page.para(Look::Dim, "    ", &facts.join("; "));
+        if !m.exact {
+            page.para(
+                Look::Dim,
+                "    ",
+                "Counts are lower bounds, shares are of what was counted.",
+            );
+        }
         for finding in findings {
             page.para(Look::Advice, "  > ", &finding.text);
         }
@@ -384,7 +397,8 @@ impl Entry<'_> {
             .as_ref()
             .and_then(|f| SourceFile::find(&options.source, &self.method.class, f));
         let names = Names::new(paths);
-        let mut compared: Vec<&PathRow> = Vec::new();
+        // Paths that start at one place differ by branches; those that start elsewhere differ anyway.
+        let mut groups: Vec<Vec<&PathRow>> = Vec::new();
         for id in self
             .chains
             .iter()
@@ -392,11 +406,19 @@ impl Entry<'_> {
             .copied()
             .chain(paths.iter().map(|p| p.id))
         {
-            if compared.len() < detail::MATRIX_PATHS && !compared.iter().any(|p| p.id == id) {
-                compared.extend(names.get(id));
+            let Some(path) = names.get(id) else { continue };
+            let start = |p: &PathRow| p.bcis.first().map(|r| r.0);
+            match groups.iter_mut().find(|g| start(g[0]) == start(path)) {
+                Some(group) if group.iter().all(|p| p.id != id) => group.push(path),
+                Some(_) => {}
+                None => groups.push(vec![path]),
             }
         }
-        detail::matrix(page, &compared, source.as_ref());
+        groups
+            .iter()
+            .filter(|g| g.len() > 1)
+            .take(MATRICES)
+            .for_each(|g| detail::matrix(page, g, source.as_ref()));
         let mut roots: Vec<u32> = Vec::new();
         for id in self
             .chains
@@ -415,9 +437,10 @@ impl Entry<'_> {
             .take(TREES)
             .collect();
         if !trees.is_empty() {
-            page.line(
+            page.para(
                 Look::Plain,
-                "    What follows what (below 10 % of the first path not shown):",
+                "    ",
+                "What follows what (below 10 % of the first path not shown):",
             );
             trees.iter().for_each(|t| detail::tree(page, t));
         }
@@ -518,7 +541,10 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
         }
     }
     if !said {
-        page.line(Look::Plain, "  - nothing of what was asked for");
+        page.line(
+            Look::Plain,
+            "  - nothing: all that was asked for was measured",
+        );
     } else if !options.skipped && profile.skipped().len() > EXAMPLES {
         page.para(Look::Dim, "    ", "--skipped lists all that stayed plain");
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use borescope_profile::Profile;
-use borescope_report::{TextOptions, text};
+use borescope_report::{MethodGlob, TextOptions, text};
 use support::*;
 
 fn rendered(profile: &Profile, options: &TextOptions) -> String {
@@ -60,4 +60,209 @@ fn worked_example_of_the_seed() {
         &profile(4, &[worked_example()]),
         &TextOptions::default(),
     );
+}
+
+/// Options for reading a part of the text.
+fn wide() -> TextOptions {
+    TextOptions {
+        width: 500,
+        ..TextOptions::default()
+    }
+}
+
+fn with_manifest(change: impl FnOnce(&mut borescope_profile::Manifest)) -> String {
+    let changed = rebuilt(&profile(4, &[worked_example()]), |manifest, _, _| {
+        change(manifest)
+    });
+    rendered(&changed, &wide())
+}
+
+#[test]
+fn every_doubt_is_in_the_first_lines() {
+    let has = |text: &str, words: &str| {
+        let head: String = text.lines().take(6).collect::<Vec<_>>().join("\n");
+        assert!(head.contains(words), "{words:?} not in {head}");
+        assert!(!head.contains("Exact:"), "{head}");
+    };
+    has(
+        &with_manifest(|m| m.stopped = Some("memory limit reached".into())),
+        "counting stopped before the program ended (memory limit reached)",
+    );
+    has(
+        &with_manifest(|m| m.lost = 1_234),
+        "1,234 iterations found no memory and were not counted",
+    );
+    has(
+        &with_manifest(|m| m.counters_torn = Some("cut at 99".into())),
+        "a part of the counters could not be read (cut at 99)",
+    );
+    has(
+        &with_manifest(|m| m.log_torn = Some("cut at 7".into())),
+        "the end of the list of classes could not be read (cut at 7)",
+    );
+    let exact = with_manifest(|m| m.target.ended = None);
+    assert!(exact.contains("did not end in order"), "{exact}");
+    assert!(
+        exact.contains("\nExact: each path"),
+        "a killed JVM's counts are exact: {exact}"
+    );
+}
+
+#[test]
+fn lower_bounds_are_marked() {
+    let mut sample = worked_example();
+    sample.exact = false;
+    let got = rendered(&profile(4, &[sample]), &wide());
+    for words in [
+        ">= 14 ",
+        ">= 6 ",
+        "50 % of those counted take path 0",
+        "of the method's counted iterations",
+        "Lower bounds: ",
+    ] {
+        assert!(got.contains(words), "{words:?} not in {got}");
+    }
+}
+
+#[test]
+fn nothing_to_show_says_why_and_what_to_do() {
+    let empty = rebuilt(&profile(4, &[]), |manifest, _, skips| {
+        manifest.target.include = vec!["com.acme.*".into()];
+        skips.push(skipped("com.acme.Odd", "", "", "class file of the future"));
+    });
+    let got = rendered(&empty, &wide());
+    assert!(got.contains("Nothing was instrumented. Include globs: com.acme.*; exclude globs: (default); 1 class or method stayed plain"), "{got}");
+    assert!(
+        got.contains("class file of the future: com.acme.Odd"),
+        "{got}"
+    );
+
+    let mut idle = leaf();
+    idle.activations.clear();
+    let got = rendered(&profile(4, &[idle]), &wide());
+    assert!(
+        got.contains("None of the 1 instrumented method ran."),
+        "{got}"
+    );
+
+    let other = TextOptions {
+        method: Some(MethodGlob::new("Nope.*")),
+        ..wide()
+    };
+    let got = rendered(&all(), &other);
+    assert!(
+        got.contains("No method that ran matches Nope.*. The hottest that ran: org.eclipse"),
+        "{got}"
+    );
+}
+
+#[test]
+fn filter_top_and_skipped() {
+    let only = TextOptions {
+        method: Some(MethodGlob::new("demo.*")),
+        top: 1,
+        skipped: true,
+        ..wide()
+    };
+    let got = rendered(&all(), &only);
+    assert!(
+        got.contains("1. demo.Parse.numbers(List, String[])"),
+        "{got}"
+    );
+    assert!(!got.contains("Scanner.checkTaskTag("), "{got}");
+    assert!(
+        got.contains("... and 2 more methods (--top N shows more)"),
+        "{got}"
+    );
+    for n in 0..5 {
+        assert!(
+            got.contains(&format!("\n      demo.Big{n}.run(int)\n")),
+            "{got}"
+        );
+    }
+}
+
+#[test]
+fn k_1_says_what_more_k_shows() {
+    let got = rendered(&profile(1, &[worked_example()]), &wide());
+    assert!(got.contains("k = 1 counts single paths only"), "{got}");
+    assert!(got.contains("shows with -k 4"), "{got}");
+    assert!(!got.contains("What follows what"), "{got}");
+}
+
+#[test]
+fn source_text_of_what_differs() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("demo/Worked.java");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let lines: Vec<String> = (1..=20)
+        .map(|n| format!("        code of line {n};\u{1b}[2J"))
+        .collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let options = TextOptions {
+        source: vec![dir.path().to_owned()],
+        ..TextOptions::default()
+    };
+    golden("source.txt", &profile(4, &[worked_example()]), &options);
+}
+
+#[test]
+fn any_width_and_no_control_characters() {
+    let hostile = rebuilt(&all(), |manifest, methods, skips| {
+        manifest.target.command = "evil \u{1b}]0;title\u{7}".to_owned();
+        manifest.notices.push("\u{1b}[2J".to_owned());
+        methods[1].class = "\u{1b}[31mRed".to_owned();
+        methods[1].descriptor = "not a descriptor \u{9b}".to_owned();
+        methods[2].source_file = Some("\r\n".to_owned());
+        skips.push(skipped("\u{1b}c", "\n", "\u{8}", "\u{1b}[5m"));
+    });
+    for width in [0, 1, 20, 21, 33, 40, 57, 80, 1_000] {
+        let got = rendered(
+            &hostile,
+            &TextOptions {
+                width,
+                skipped: true,
+                ..TextOptions::default()
+            },
+        );
+        assert!(
+            !got.contains(|c: char| c.is_control() && c != '\n'),
+            "width {width}"
+        );
+    }
+    // Words that must not be broken aside, a line is never longer than the page.
+    for width in [60, 80, 100] {
+        let got = rendered(
+            &all(),
+            &TextOptions {
+                width,
+                ..TextOptions::default()
+            },
+        );
+        let longest = got.lines().map(|l| l.chars().count()).max().unwrap();
+        assert!(longest <= width, "{longest} > {width} in {got}");
+    }
+}
+
+#[test]
+fn colour_only_if_asked_for() {
+    let plain = rendered(&all(), &TextOptions::default());
+    let colored = rendered(
+        &all(),
+        &TextOptions {
+            color: true,
+            ..TextOptions::default()
+        },
+    );
+    assert!(!plain.contains('\u{1b}'));
+    let mut stripped = String::new();
+    for (i, part) in colored.split("\u{1b}[").enumerate() {
+        stripped.push_str(if i == 0 {
+            part
+        } else {
+            part.split_once('m').unwrap().1
+        });
+    }
+    assert_eq!(stripped, plain, "colour changes nothing else");
+    assert!(colored.contains("\u{1b}[1mHOTTEST METHODS\u{1b}[0m"));
 }
