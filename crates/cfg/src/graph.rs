@@ -6,6 +6,7 @@
 
 use crate::Skip;
 use crate::flow::{Block, Edge, EdgeKind};
+use crate::reset;
 use borescope_classfile::insn::{self, Flow as Control};
 
 /// No block: the target of an edge that leaves the method.
@@ -19,6 +20,10 @@ const LEADER: u8 = 2;
 const LAST: u8 = 4;
 /// A reachable exception handler starts at this bci.
 const HANDLER: u8 = 8;
+
+/// How many unreachable bytes may be looked at in search of reachable handlers before the method is given up. Tables of real
+/// classes need two rounds; this bounds made-up ones, where each round finds one handler.
+const HANDLER_BUDGET: usize = 1 << 24;
 
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +75,10 @@ pub(crate) struct Graph {
     pub(crate) edges: Vec<Edge>,
     /// Where each block's edges begin in `edges`; one more at the end.
     pub(crate) edges_at: Vec<u32>,
+    /// By bci: exception ranges that begin there minus those that end there.
+    covers: Vec<i32>,
+    /// By block: whether it ends in an athrow that a handler of the method covers.
+    pub(crate) throw_caught: Vec<bool>,
     /// Bcis of the reachable handlers, in the order in which they were found to be reachable; then their blocks.
     pub(crate) handlers: Vec<u32>,
 }
@@ -105,6 +114,7 @@ impl Graph {
         self.reach(code)?;
         self.reach_handlers(code)?;
         self.cut_into_blocks(code)?;
+        self.find_caught_throws();
         self.connect(code)
     }
 
@@ -171,6 +181,7 @@ impl Graph {
 
     /// Follows control from the handlers whose range covers a reachable instruction, until no more are found.
     fn reach_handlers(&mut self, code: &[u8]) -> Result<(), Skip> {
+        let mut spent = 0;
         loop {
             let (mut kept, before) = (0, self.waiting.len());
             for i in 0..before {
@@ -181,6 +192,10 @@ impl Graph {
                 }
                 let covered = &self.marks[usize::from(guard.start)..usize::from(guard.end)];
                 if !covered.iter().any(|mark| mark & REACHED != 0) {
+                    spent += covered.len();
+                    if spent > HANDLER_BUDGET {
+                        return Err(Skip::TooManyHandlers);
+                    }
                     self.waiting[kept] = guard;
                     kept += 1;
                     continue;
@@ -194,6 +209,27 @@ impl Graph {
             if kept == before || kept == 0 {
                 return Ok(());
             }
+        }
+    }
+
+    /// Finds the blocks whose last instruction is an athrow that a handler covers.
+    fn find_caught_throws(&mut self) {
+        reset(&mut self.throw_caught, self.blocks.len(), false);
+        if self.guards.is_empty() || !self.exits.contains(&Exit::Throw) {
+            return;
+        }
+        // How many ranges cover a bci: the sum of what begins and ends up to there.
+        reset(&mut self.covers, self.marks.len(), 0);
+        for guard in &self.guards {
+            self.covers[usize::from(guard.start)] += 1;
+            self.covers[usize::from(guard.end)] -= 1;
+        }
+        let (mut covers, mut at) = (0, 0);
+        for (block, &last) in self.lasts.iter().enumerate() {
+            let next = usize::from(last) + 1;
+            covers += self.covers[at..next].iter().sum::<i32>();
+            at = next;
+            self.throw_caught[block] = self.exits[block] == Exit::Throw && covers > 0;
         }
     }
 

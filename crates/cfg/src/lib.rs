@@ -28,6 +28,9 @@ pub enum Skip {
     /// exception was caught.
     #[error("an exception handler is also reached without an exception")]
     HandlerByFlow,
+    /// The exception table is such that finding the reachable handlers would take too long. No compiler makes one.
+    #[error("too many exception handlers that only other handlers lead to")]
+    TooManyHandlers,
     /// The code is not what a JVM's verifier accepts.
     #[error("malformed code: {0}")]
     Malformed(&'static str),
@@ -87,4 +90,10 @@ impl Builder {
         };
         Ok((flow, probes))
     }
+}
+
+/// Makes `vec` hold `len` times `value`.
+fn reset<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) {
+    vec.clear();
+    vec.resize(len, value);
 }

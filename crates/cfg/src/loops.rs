@@ -10,6 +10,7 @@
 
 use crate::flow::EdgeKind;
 use crate::graph::{Graph, NONE};
+use crate::reset;
 
 /// What the search found; buffers are kept from method to method.
 #[derive(Debug, Default)]
@@ -27,8 +28,6 @@ pub(crate) struct Loops {
     pub(crate) head: Vec<bool>,
     /// All blocks, each after all that it leads to by edges that are not back edges.
     pub(crate) postorder: Vec<u32>,
-    /// Whether some loop has more than one entry.
-    pub(crate) irreducible: bool,
 }
 
 impl Loops {
@@ -41,7 +40,6 @@ impl Loops {
         reset(&mut self.head, blocks, false);
         self.postorder.clear();
         self.path.clear();
-        self.irreducible = false;
         self.search(graph, 0);
         for i in 0..graph.handlers.len() {
             let root = graph.handlers[i];
@@ -98,7 +96,6 @@ impl Loops {
                 self.tag(block, head);
                 return;
             }
-            self.irreducible = true;
             head = self.outer[head as usize];
         }
     }
@@ -160,10 +157,4 @@ impl Loops {
         }
         false
     }
-}
-
-/// Makes `vec` hold `len` times `value`.
-pub(crate) fn reset<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) {
-    vec.clear();
-    vec.resize(len, value);
 }

@@ -10,7 +10,8 @@
 use crate::decimal::Decimal;
 use crate::flow::{EdgeKind, Start, StartKind};
 use crate::graph::{Exit, Graph, NONE};
-use crate::loops::{Loops, reset};
+use crate::loops::Loops;
+use crate::reset;
 
 /// Largest number of path IDs in a method.
 pub const MAX_PATHS: u32 = 1 << 30;

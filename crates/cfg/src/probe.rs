@@ -78,8 +78,8 @@ impl Placing {
     /// Lists the probes of a numbered graph, by the bytecode index of the instruction before or after which they go.
     pub(crate) fn place(&mut self, graph: &Graph, numbers: &Numbers) -> Vec<Probe> {
         let blocks = graph.blocks.len();
-        crate::loops::reset(&mut self.at_start, blocks, NONE);
-        crate::loops::reset(&mut self.handler, blocks, false);
+        crate::reset(&mut self.at_start, blocks, NONE);
+        crate::reset(&mut self.handler, blocks, false);
         for &handler in &graph.handlers {
             self.handler[handler as usize] = true;
         }
@@ -140,12 +140,11 @@ impl Placing {
                 Exit::Fall => At::FallThrough(end),
                 _ => At::Before(last),
             };
-            let covered = edge.kind == EdgeKind::Throw
-                && graph
-                    .guards
-                    .iter()
-                    .any(|g| (g.start..g.end).contains(&last));
-            let then = if covered { Then::Continue } else { Then::Leave };
+            let then = if graph.throw_caught[block as usize] {
+                Then::Continue
+            } else {
+                Then::Leave
+            };
             probes.extend(act(edge, carried, at, then, numbers));
             return;
         }

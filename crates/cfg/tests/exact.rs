@@ -245,7 +245,7 @@ fn walk(program: &Program, flow: &Flow, probes: &[Probe], seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn structured_methods(body in body(), seeds in any::<[u64; 8]>()) {
@@ -379,7 +379,7 @@ fn chains_of_diamonds_are_cut_and_counted() {
         assert_eq!(cuts == 0, n <= 30, "{n} diamonds, {cuts} cuts");
         // 2^30 IDs hold 29 diamonds a cut at best.
         assert!(cuts <= n.div_ceil(25), "{n} diamonds, {cuts} cuts");
-        for seed in 1u64..20 {
+        for seed in (1u64..20).filter(|_| n % 10 == 0) {
             walk(
                 &program,
                 &flow,

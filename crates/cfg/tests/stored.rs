@@ -2,8 +2,8 @@
 
 mod common;
 
-use borescope_cfg::Skip;
 use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
+use borescope_cfg::{Probe, Skip, Then};
 use borescope_classfile::{At, insn};
 use common::Asm;
 use common::generate::{body, compile};
@@ -65,7 +65,7 @@ fn decode_some(flow: &Flow) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn damaged_flows(
@@ -230,4 +230,34 @@ fn the_largest_method() {
     let too_long = vec![insn::NOP; 65_536];
     let refused = borescope_cfg::Builder::new().build_parts(&too_long, []);
     assert!(matches!(refused, Err(Skip::Malformed(_))));
+}
+
+/// As many handlers as there can be, each reachable only through the one before it: found at once in the table's order, given up
+/// in the opposite one.
+#[test]
+fn chains_of_handlers() {
+    let code = vec![insn::ATHROW; 65_535];
+    let mut guards: Vec<_> = (1..65_535).map(|h| (h - 1, h, h)).collect();
+    let in_order = common::Program {
+        code,
+        guards: guards.clone(),
+    };
+    let (flow, probes) = in_order.build().unwrap();
+    assert_eq!((flow.blocks.len(), flow.num_paths), (65_535, 65_535));
+    let caught = |p: &&Probe| matches!(p, Probe::Caught { .. });
+    assert_eq!(probes.iter().filter(caught).count(), 65_534);
+    // No handler covers the last athrow.
+    let leaving = |p: &&Probe| {
+        matches!(
+            p,
+            Probe::Emit {
+                then: Then::Leave,
+                ..
+            }
+        )
+    };
+    assert_eq!(probes.iter().filter(leaving).count(), 1);
+    guards.reverse();
+    let reversed = common::Program { guards, ..in_order };
+    assert_eq!(reversed.build(), Err(Skip::TooManyHandlers));
 }
