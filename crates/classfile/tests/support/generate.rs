@@ -28,6 +28,8 @@ pub struct Block {
 /// A static method of four ints. All locals are ints throughout, so every frame is known.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// Of the class.
+    pub name: String,
     pub major: u16,
     pub blocks: Vec<Block>,
     pub handlers: Vec<Block>,
@@ -51,7 +53,8 @@ fn end() -> impl Strategy<Value = End> {
         1 => target.clone().prop_map(End::GotoW),
         1 => (-2..3i32, prop::collection::vec(target.clone(), 1..5), target.clone())
             .prop_map(|(low, targets, default)| End::TableSwitch(low, targets, default)),
-        1 => (prop::collection::vec(target.clone(), 0..5), target)
+        // HotSpot's verifier refuses a lookupswitch without cases that ends the code.
+        1 => (prop::collection::vec(target.clone(), 1..5), target)
             .prop_map(|(targets, default)| End::LookupSwitch(targets, default)),
         1 => Just(End::Return),
         1 => Just(End::Throw),
@@ -80,6 +83,7 @@ pub fn program(
         any::<bool>(),
     )
         .prop_map(|(major, blocks, handlers, ranges, full_frames)| Program {
+            name: "Generated".into(),
             major,
             blocks,
             handlers,
@@ -136,7 +140,7 @@ impl Program {
             .u2(if self.major == 45 { 3 } else { 0 })
             .u2(self.major);
         let texts = [
-            "Generated",
+            &self.name,
             "java/lang/Object",
             "m",
             "(IIII)I",

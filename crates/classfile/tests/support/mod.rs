@@ -18,7 +18,7 @@ pub fn classes_of_jar(jar: &Path) -> Vec<(String, Vec<u8>)> {
         let name = entry.name().to_string();
         if name.ends_with(".class")
             && !name.starts_with("META-INF/")
-            && !name.ends_with("-info.class")
+            && !name.ends_with("module-info.class")
         {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).expect("zip entry");
@@ -50,6 +50,17 @@ pub fn heavy_edit(
     marker: &[u8],
     edit: &mut MethodEdit,
 ) -> Result<(), Plain> {
+    heavy_edit_every(1, class, method, marker, edit)
+}
+
+/// As [`heavy_edit`], but only around every n-th instruction.
+pub fn heavy_edit_every(
+    n: usize,
+    class: &ClassFile,
+    method: usize,
+    marker: &[u8],
+    edit: &mut MethodEdit,
+) -> Result<(), Plain> {
     let Some(code) = class.methods()[method].code() else {
         return Err(Plain::NoCode);
     };
@@ -63,7 +74,7 @@ pub fn heavy_edit(
     edit.insert(At::Entry, &[insn::LCONST_0, insn::WIDE, insn::LSTORE, c, d]);
     edit.insert(At::Entry, marker);
     let count = [insn::WIDE, insn::IINC, a, b, 0, 1];
-    for item in insn::insns(code.code) {
+    for item in insn::insns(code.code).step_by(n) {
         let (bci, _) = item?;
         edit.insert(At::Before(bci), marker);
         if bci > 0 {
