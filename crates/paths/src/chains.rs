@@ -48,14 +48,10 @@ impl Default for Options {
     }
 }
 
-/// A chain must be at least this many times more frequent than if its IDs came independently of each other.
-const MIN_LIFT: f64 = 1.5;
 /// A chain must contain this part of all occurrences of at least one of its IDs (a single ID: be followed by itself so often).
 const MIN_ANCHOR: f64 = 0.6;
 /// Of the rotations of a cycle, those with this part of the most frequent one's count can be its name.
 const SAME_COUNT: f64 = 0.9;
-/// At least this part of a chain must be new: not expected to lie in chains taken before.
-const MIN_NEW: f64 = 0.7;
 /// How many candidates (those of the largest shares) are compared with each other.
 const CANDIDATES: usize = 2000;
 
@@ -64,10 +60,11 @@ const CANDIDATES: usize = 2000;
 /// `total` is the number of path IDs that the method emitted (if some were lost, more than the forest holds); `continues` tells which IDs
 /// end by a back edge, so that a next iteration follows.
 ///
-/// An n-gram is a candidate if it occurs twice or more, covers `min_share` of the IDs, has a back edge inside, is no repetition
-/// of a shorter one, and is not mere chance: more frequent than independent IDs would make it, and the usual surroundings of one of its
-/// IDs. A single ID is a candidate if it mostly repeats. A cycle has one name: of its rotations that are about as frequent as the most
-/// frequent one, the lexicographically least (which begins in the outermost loop: cfg numbers path starts in bytecode order).
+/// An n-gram is a candidate if it occurs twice or more, covers `min_share` of the IDs, has a back
+/// edge inside, is no repetition of a shorter one, and is typical: it holds at least 60 % of all occurrences
+/// of one of its IDs (in noise no n-gram does). A single ID is a candidate if it mostly repeats. A cycle has
+/// one name: of its rotations that are about as frequent as the most frequent one, the lexicographically
+/// least (which begins in the outermost loop: cfg numbers path starts in bytecode order).
 ///
 /// Candidates are taken greedily, the one first that covers most IDs which are not expected to lie in chains taken before. So no
 /// piece of a taken chain follows it, no overlap of two taken chains, and no chain with the run of an inner loop at its end.
@@ -83,7 +80,7 @@ pub fn chains(
     let mut taken: Vec<Chain> = Vec::new();
     // What is new in a candidate only shrinks as others are taken, so an old figure is an upper bound: when it has been renewed and
     // still leads, it is the best.
-    let mut queue: BinaryHeap<Candidate> = candidates(forest, least, &continues).into();
+    let mut queue: BinaryHeap<Candidate> = candidates(forest, total, least, &continues).into();
     while taken.len() < options.limit
         && let Some(mut best) = queue.pop()
     {
@@ -92,7 +89,7 @@ pub fn chains(
             // What is not new counts against it, so that ends which only lead over to a taken chain fall off.
             best.gain = (best.covered as f64 * (2.0 * new - 1.0)) as u64;
             best.renewed = taken.len();
-            if new >= MIN_NEW && best.gain as f64 >= least {
+            if best.gain as f64 >= least {
                 queue.push(best);
             }
             continue;
@@ -246,7 +243,12 @@ fn least_covered(total: u64, min_share: f64) -> f64 {
 }
 
 /// The candidates, one for each cycle.
-fn candidates(forest: &KIpf, least: f64, continues: &impl Fn(u32) -> bool) -> Vec<Candidate> {
+fn candidates(
+    forest: &KIpf,
+    total: u64,
+    least: f64,
+    continues: &impl Fn(u32) -> bool,
+) -> Vec<Candidate> {
     let mut cycles: BTreeMap<Vec<u32>, Vec<Candidate>> = BTreeMap::new();
     let mut todo: Vec<(Node, Vec<u32>)> = vec![(forest.virtual_root(), Vec::new())];
     while let Some((node, ids)) = todo.pop() {
@@ -260,7 +262,7 @@ fn candidates(forest: &KIpf, least: f64, continues: &impl Fn(u32) -> bool) -> Ve
         if (count as f64) * (ids.len() as f64) < least {
             continue;
         }
-        let covered = covered(forest, &ids);
+        let covered = covered(forest, &ids).min(total);
         if covered as f64 >= least && is_candidate(forest, &ids, covered, continues) {
             let cycle = cycles.entry(least_rotation(&ids)).or_default();
             let (short, ids) = (Reverse(ids.len()), Reverse(ids));
@@ -305,17 +307,12 @@ fn is_candidate(
             return false;
         }
     }
-    let total = forest.total() as f64;
     let single = |id: &u32| forest.count(std::slice::from_ref(id)) as f64;
-    let chance: f64 = gram.iter().map(|id| (single(id) / total).ln()).sum();
-    let lift = (count as f64 / total).ln() - chance;
     // Overlapping occurrences share IDs, so each brings covered / m of its own.
     let own = covered as f64 / gram.len() as f64;
     let times = |id: &u32| gram.iter().filter(|x| *x == id).count() as f64;
-    lift >= MIN_LIFT.ln()
-        && gram
-            .iter()
-            .any(|id| times(id) * own >= MIN_ANCHOR * single(id))
+    gram.iter()
+        .any(|id| times(id) * own >= MIN_ANCHOR * single(id))
 }
 
 fn least_rotation(gram: &[u32]) -> Vec<u32> {

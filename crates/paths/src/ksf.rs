@@ -156,7 +156,7 @@ impl Engine for Ksf {
 
     #[inline]
     fn enter(&mut self) -> State {
-        // The paper leaves beta as it is on `*`; it has to be null, or the first slab would hang below another activation's.
+        // The first ID sets beta to tau, which is null: no slab hangs below another activation's.
         State {
             n: 0,
             tau: NIL,

@@ -259,6 +259,15 @@ fn lost_ids_lower_the_share() {
     assert_eq!((found[0].covered, found[0].share), (200, 0.5));
 }
 
+#[test]
+fn a_damaged_forest_gives_no_share_above_one() {
+    let nodes = [(None, 1, 2), (None, 2, 2), (Some(0), 2, 1000)];
+    let forest = KIpf::from_nodes(2, nodes).unwrap();
+    assert!(forest.check().is_err());
+    let found = chains(&forest, 0, |_| true, &Options::default());
+    assert_eq!((ids(&found), found[0].share), (vec![&[1, 2][..]], 1.0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -251,8 +251,8 @@ fn worked_example_of_figure_3() {
 }
 
 #[test]
-fn beta_is_null_after_an_entry() {
-    // With beta left as it was, <1, 2> would be counted across two activations.
+fn nothing_joins_two_activations() {
+    // With tau left as it was at `*`, <1, 2> would be counted.
     let stream = vec![vec![1], vec![2]];
     let forest = fed(Ksf::new(2).unwrap(), &stream).k_ipf();
     assert_eq!(forest.count(&[1, 2]), 0);
