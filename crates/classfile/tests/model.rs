@@ -7,7 +7,7 @@ mod generate;
 
 use borescope_classfile::insn::{self, *};
 use borescope_classfile::{At, ClassFile, Code, MethodEdit, Plain, Splicer};
-use generate::Program;
+use generate::{Assembled, Program};
 use proptest::prelude::*;
 
 /// Events compared before an endless loop is left.
@@ -343,6 +343,64 @@ proptest! {
         match check(&program, &choices, arguments)? {
             Ok(_) | Err(Plain::CodeTooLarge | Plain::FarBranch) => {}
             Err(plain) => prop_assert!(false, "{}", plain),
+        }
+    }
+}
+
+/// One conditional jump, one goto and one switch over 40 KB, with frames and without. The frame in reach is in front of the gap.
+#[test]
+fn jumps_over_the_middle_of_a_long_method() {
+    use generate::{Block, End};
+    let block = |padding, end| Block {
+        body: vec![(6, 1)],
+        padding,
+        end,
+    };
+    for major in [49, 61] {
+        let program = Program {
+            name: "Long".into(),
+            major,
+            blocks: vec![
+                block(0, End::If(IFEQ, 5)),
+                block(0, End::If(IFLT, 1)),
+                block(0, End::TableSwitch(0, vec![5, 3], 5)),
+                block(0, End::Goto(5)),
+                block(9000, End::Return),
+                block(0, End::If(IFGT, 2)),
+                block(0, End::Return),
+            ],
+            handlers: vec![],
+            ranges: vec![],
+            full_frames: false,
+        };
+        let Assembled { class: bytes, code } = program.assemble();
+        let class = ClassFile::parse(&bytes).unwrap();
+        let middle = class.methods()[0].code().unwrap().line_numbers()[4].0;
+        let places = places(&code);
+        for arguments in [[0; 4], [-1, 0, 0, 0], [-3, 0, 1, 0], [5, 0, 0, 9]] {
+            for with_markers in [false, true] {
+                let mut edit = MethodEdit::default();
+                let mut insertions = Vec::new();
+                edit.insert(At::Before(middle + 3), &[NOP; 40_000]);
+                for (id, &at) in (0u16..).zip(places.iter().take(if with_markers { 40 } else { 0 }))
+                {
+                    let [hi, lo] = id.to_be_bytes();
+                    edit.insert(at, &[SIPUSH, hi, lo, POP]);
+                    insertions.push((at, id));
+                }
+                let mut splicer = Splicer::new(&class);
+                splicer.edit(0, &edit).unwrap();
+                let spliced = splicer.finish();
+                let new = ClassFile::parse(&spliced).unwrap();
+                let expected = Machine::new(&class, arguments).expect(&insertions);
+                assert_eq!(Machine::new(&new, arguments).run(), expected);
+                let new_code = new.methods()[0].code().unwrap().code;
+                let wide = insn::insns(new_code).filter(|item| item.as_ref().unwrap().1 == GOTO_W);
+                assert!(
+                    wide.count() >= 3,
+                    "two conditional jumps and a goto are long"
+                );
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Random methods over a small set of instructions, assembled to class files by hand (the library under test is not used).
-#![allow(missing_docs)]
+#![allow(dead_code, missing_docs)] // each user takes a part
 
 use borescope_classfile::insn::*;
 use proptest::prelude::*;

@@ -28,6 +28,24 @@ pub fn classes_of_jar(jar: &Path) -> Vec<(String, Vec<u8>)> {
     classes
 }
 
+/// The class files in `tests/data`.
+pub fn data() -> Vec<Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .expect("tests/data")
+        .map(|file| file.expect("a file").path())
+        .collect();
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "class")
+    });
+    files.sort();
+    files
+        .iter()
+        .map(|file| std::fs::read(file).expect("a class file"))
+        .collect()
+}
+
 /// What happened to the methods with code.
 #[derive(Default, Debug)]
 pub struct Outcome {
