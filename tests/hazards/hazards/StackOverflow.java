@@ -6,27 +6,34 @@ class StackOverflow {
         return down(n + 1) + n;
     }
 
-    static int counted(int n) { // activations: 20, items: 120, unfinished: 0
+    static int counted(int n) { // activations: 8, items: 48, unfinished: 0
         int sum = 0;
         for (int i = 0; i < n; i++) {
-            sum += i; // runs: 100
+            sum += i; // runs: 40
         }
         return sum;
     }
 
-    static int attempt() { // activations: 10, unfinished: 10
+    static int attempt() { // activations: 4, unfinished: 4
         try {
             return down(0); // runs: 0
         } catch (StackOverflowError e) {
-            return counted(5); // runs: 10
+            return counted(5); // runs: 4
         }
     }
 
-    static void main(String[] args) { // activations: 1
-        int n = 0;
-        for (int i = 0; i < 10; i++) {
-            n += attempt() + counted(5); // runs: 10
+    static void all(int[] result) { // activations: 1, items: 5
+        for (int i = 0; i < 4; i++) {
+            result[0] += attempt() + counted(5); // runs: 4
         }
-        System.out.println(n);
+    }
+
+    static void main(String[] args) throws Exception { // activations: 1
+        int[] result = new int[1];
+        // A small stack: the witness is slow on deep ones.
+        Thread thread = new Thread(null, () -> all(result), "small", 256 << 10);
+        thread.start();
+        thread.join();
+        System.out.println(result[0]);
     }
 }

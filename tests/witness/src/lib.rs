@@ -17,7 +17,7 @@
 mod record;
 mod sys;
 
-use record::{Recorder, Stack};
+use record::{End, Recorder, Stack};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 use sys::{Env, Jvmti, MethodId, Object, capability, event};
@@ -126,16 +126,9 @@ fn recorded(env: Env, id: MethodId) -> Option<(&'static Recorder, u32, &'static 
     }
 }
 
-fn depth(env: Env, recorder: &Recorder) -> i32 {
-    Jvmti::from_raw(env).frame_count().unwrap_or_else(|code| {
-        recorder.error(format!("GetFrameCount: {code}"));
-        0
-    })
-}
-
 extern "C" fn method_entry(env: Env, _jni: *mut c_void, _thread: Object, id: MethodId) {
     if let Some((recorder, method, stack)) = recorded(env, id) {
-        recorder.enter(stack, method, depth(env, recorder));
+        recorder.enter(stack, method);
     }
 }
 
@@ -148,11 +141,12 @@ extern "C" fn method_exit(
     _value: u64,
 ) {
     if let Some((recorder, method, stack)) = recorded(env, id) {
-        recorder.exit(
-            stack,
-            method,
-            (exception != 0).then(|| depth(env, recorder)),
-        );
+        let end = if exception != 0 {
+            End::Exception
+        } else {
+            End::Return
+        };
+        recorder.exit(stack, method, end);
     }
 }
 

@@ -25,7 +25,6 @@ pub enum End {
 /// An activation that runs.
 pub struct Activation {
     method: u32,
-    depth: i32,
     steps: Vec<u32>,
     caught: bool,
 }
@@ -158,11 +157,10 @@ impl Recorder {
         stack
     }
 
-    /// A recorded method starts at stack depth `depth`.
-    pub fn enter(&self, stack: &Stack, method: u32, depth: i32) {
+    /// A recorded method starts.
+    pub fn enter(&self, stack: &Stack, method: u32) {
         lock(stack).push(Activation {
             method,
-            depth,
             steps: Vec::new(),
             caught: false,
         });
@@ -195,27 +193,19 @@ impl Recorder {
         }
     }
 
-    /// A method ends. When an exception ends it, `depth` tells whether it had started: a stack overflow in the entry of a
-    /// method is reported as an exit without an entry.
-    pub fn exit(&self, stack: &Stack, method: u32, depth: Option<i32>) {
+    /// A method ends. A call that overflows the stack before its first instruction has neither an entry nor an exit (seen on
+    /// JDK 17 and 25), so entries and exits pair up.
+    pub fn exit(&self, stack: &Stack, method: u32, end: End) {
         let mut running = lock(stack);
-        let started = running
-            .last()
-            .is_some_and(|top| top.method == method && depth.is_none_or(|d| d == top.depth));
-        if started {
-            let end = if depth.is_some() {
-                End::Exception
-            } else {
-                End::Return
-            };
-            if let Some(top) = running.pop() {
+        let ours = running.last().is_some_and(|top| top.method == method);
+        match ours.then(|| running.pop()).flatten() {
+            Some(top) => {
                 drop(running);
                 self.count(top, end);
             }
-        } else if depth.is_none() {
-            self.error(format!(
-                "return from method {method} outside an activation of it"
-            ));
+            None => self.error(format!(
+                "exit from method {method} outside an activation of it"
+            )),
         }
     }
 

@@ -207,19 +207,6 @@ impl Jvmti {
         call!(self.0, 107, fn(Object, i64), object, tag)
     }
 
-    /// Number of frames on the current thread's stack.
-    pub fn frame_count(self) -> Result<i32, i32> {
-        let mut count = 0;
-        call!(
-            self.0,
-            16,
-            fn(Object, *mut i32),
-            ptr::null_mut(),
-            &mut count
-        )?;
-        Ok(count)
-    }
-
     /// What [`Jvmti::set_local`] stored for the current thread (virtual threads have their own).
     pub fn local(self) -> Result<*mut c_void, i32> {
         let mut data = ptr::null_mut();
