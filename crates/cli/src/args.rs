@@ -43,8 +43,8 @@ pub enum Command {
     #[command(
         long_about = "Runs a program and profiles the control-flow paths of its methods.\n\n\
             The command after `--` is `java ...` (the agent goes in as its first argument) or anything that starts JVMs, such as \
-            mvn, gradle or a script: then the agent goes in through JAVA_TOOL_OPTIONS, and each JVM that appears gets a profile of its \
-            own, in DIR/jvm-PID.\n\n\
+            mvn, gradle or a script: then the agent goes in through JAVA_TOOL_OPTIONS (each JVM says so on standard error), and each JVM that appears gets a \
+            profile of its own, in DIR/jvm-PID.\n\n\
             The program keeps its standard streams, its signals and its exit code. What borescope has to say comes on standard error \
             after the program has ended.",
         after_help = "Examples:

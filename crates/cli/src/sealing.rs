@@ -9,6 +9,9 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Where the files of a profile are made before they move into the output directory.
+const STAGED: &str = ".sealing";
+
 /// What became of the spools of an output directory.
 #[derive(Debug, Default)]
 pub struct Sealed {
@@ -24,8 +27,7 @@ pub struct Sealed {
 pub fn seal_all(dir: &Path) -> Result<Sealed> {
     let mut sealed = Sealed::default();
     let spools = output::spools(dir)?;
-    let alone =
-        spools.len() == 1 && output::profiles(dir)?.is_empty() && !dir.join(MANIFEST).exists();
+    let alone = spools.len() == 1 && nothing_else(dir)?;
     for spool in spools {
         if output::still_running(&spool) {
             sealed.running.push(spool);
@@ -37,7 +39,7 @@ pub fn seal_all(dir: &Path) -> Result<Sealed> {
             seal(&spool, &dir.join(format!("jvm-{}", output::name(&spool))))
         };
         match done {
-            Ok(()) => remove(&spool)?,
+            Ok(()) => sealed.failures.extend(remove(&spool).err()),
             Err(failure) => sealed.failures.push(kept(failure, &spool, dir)),
         }
     }
@@ -47,6 +49,17 @@ pub fn seal_all(dir: &Path) -> Result<Sealed> {
     }
     sealed.profiles.extend(output::profiles(dir)?);
     Ok(sealed)
+}
+
+/// Whether the directory holds nothing but spools, or what an interrupted [`seal_in_place`] has left: it may then become a profile. An
+/// agent without a command line may well have been told to use a directory with other things in it.
+fn nothing_else(dir: &Path) -> Result<bool> {
+    let unreadable = |e: std::io::Error| cannot!("cannot read {}: {e}", dir.display());
+    let names: std::io::Result<Vec<_>> =
+        fs::read_dir(dir).and_then(|all| all.map(|e| Ok(e?.file_name())).collect());
+    let names = names.map_err(unreadable)?;
+    let interrupted = names.iter().any(|name| name == STAGED) && !dir.join(MANIFEST).exists();
+    Ok(interrupted || names == [SPOOLS])
 }
 
 /// Seals one spool into a directory that does not exist yet.
@@ -72,7 +85,7 @@ pub fn seal(spool: &Path, out: &Path) -> Result<()> {
 
 /// Seals beside, then moves the files in, the manifest last: it is what makes the directory a profile.
 fn seal_in_place(spool: &Path, dir: &Path) -> Result<()> {
-    let staged = dir.join(".sealing");
+    let staged = dir.join(STAGED);
     let io = |path: &Path| {
         let path = path.to_owned();
         move |e: std::io::Error| cannot!("{}: {e}", path.display())

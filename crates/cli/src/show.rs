@@ -1,7 +1,7 @@
 //! Profiles as text or JSON: from a directory to what is printed, and how wide and colourful a terminal is.
 
 use crate::args::Color;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, damaged};
 use crate::sealing;
 use borescope_profile::Profile;
 use borescope_report::{JsonOptions, TextOptions};
@@ -18,13 +18,41 @@ pub fn open(dir: &Path) -> Result<Profile> {
 }
 
 /// The text report.
-pub fn text(dir: &Path, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
-    borescope_report::text(&open(dir)?, options, out).map_err(failure)
+pub fn text(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
+    borescope_report::text(profile, options, out).map_err(failure)
 }
 
 /// The JSON report.
-pub fn json(dir: &Path, options: &JsonOptions, out: &mut dyn Write) -> Result<()> {
-    borescope_report::json(&open(dir)?, options, out).map_err(failure)
+pub fn json(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Result<()> {
+    borescope_report::json(profile, options, out).map_err(failure)
+}
+
+/// An error if the profile has no method in it, with the most likely reason.
+pub fn not_empty(profile: &Profile) -> Result<()> {
+    let manifest = profile.manifest();
+    let include: Vec<String> = manifest
+        .target
+        .include
+        .iter()
+        .map(|glob| format!("--include '{glob}'"))
+        .collect();
+    match (
+        manifest.totals.methods,
+        manifest.totals.skipped,
+        include.as_slice(),
+    ) {
+        (1.., _, _) => Ok(()),
+        (0, 1.., _) => Err(damaged!(
+            "the profile is empty: nothing could be instrumented; `borescope report DIR --skipped` gives the reasons"
+        )),
+        (0, 0, []) => Err(damaged!(
+            "the profile is empty: the program loaded no class but those of the JDK; --include 'java.util.*' asks for such"
+        )),
+        (0, 0, globs) => Err(damaged!(
+            "the profile is empty: no class that was loaded matches {}",
+            globs.join(" or ")
+        )),
+    }
 }
 
 /// Options of a text report to this stream: as wide as its terminal, coloured as asked (`NO_COLOR`: <https://no-color.org>).

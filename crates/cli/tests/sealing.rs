@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Ran, World, counters};
+use borescope_spool::meta::{Record, Skipped};
+use common::{Ran, World, counters, target};
 use std::fs;
 
 fn json(w: &World, dir: &str) -> serde_json::Value {
@@ -207,4 +208,73 @@ fn a_jvm_that_still_runs_is_left_alone() {
         "{ran:?}"
     );
     assert_eq!(w.list("out/.spool"), [pid], "the spool is where it was");
+}
+
+#[test]
+fn an_empty_profile_is_one_clear_line_and_exit_code_3() {
+    let w = World::new();
+    w.java(0);
+    let skipped = Record::Skipped(Skipped {
+        class: "com/acme/Main".into(),
+        method: String::new(),
+        descriptor: String::new(),
+        reason: "class file version 99 is newer than any that is known".into(),
+    });
+    for (i, (log, words)) in [
+        (
+            target(&[]).encode(),
+            ["loaded no class but those of the JDK", "--include"],
+        ),
+        (
+            target(&["com.acne.*", "org.x"]).encode(),
+            [
+                "no class that was loaded matches",
+                "--include 'com.acne.*' or --include 'org.x'",
+            ],
+        ),
+        (
+            [target(&["com.acme.*"]).encode(), skipped.encode()].concat(),
+            ["nothing could be instrumented", "--skipped"],
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(w.path("template/meta.log"), log).unwrap();
+        let dir = format!("out{i}");
+        let ran = w.run(&["paths", "-o", &dir, "--", "java"]);
+        assert_eq!(ran.code, Some(0), "the program's: {ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 2, "{ran:?}");
+        assert!(
+            words.iter().all(|word| ran.stderr.contains(word)),
+            "{ran:?}"
+        );
+        let report = w.run(&["report", &dir, "--format", "json"]);
+        assert_eq!(
+            (report.code, report.stderr.lines().count()),
+            (Some(3), 1),
+            "{report:?}"
+        );
+        assert!(serde_json::from_str::<serde_json::Value>(&report.stdout).is_ok());
+    }
+}
+
+#[test]
+fn a_directory_with_other_things_in_it_is_not_turned_into_a_profile() {
+    let w = World::new();
+    leave(&w, "home", "12");
+    fs::write(w.path("home/methods.parquet"), "mine").unwrap();
+    assert_eq!(w.run(&["report", "home"]).code, Some(0));
+    assert_eq!(
+        fs::read_to_string(w.path("home/methods.parquet")).unwrap(),
+        "mine"
+    );
+    assert_eq!(w.list("home"), ["jvm-12", "methods.parquet"]);
+
+    // Interrupted between two files of a seal: some have arrived, the manifest has not.
+    leave(&w, "half", "12");
+    fs::create_dir(w.path("half/.sealing")).unwrap();
+    fs::write(w.path("half/methods.parquet"), "half").unwrap();
+    assert_eq!(json(&w, "half")["target"]["pid"], 4711);
+    assert!(!w.list("half").iter().any(|n| n.starts_with('.')));
 }

@@ -17,6 +17,8 @@ const CLASS: &[u8] = include_bytes!("../../../../java/demo/Settings.class");
 const SOURCE: &str = include_str!("../../../../java/demo/Settings.java");
 /// Its main class.
 const MAIN: &str = "demo.Settings";
+/// Methods that are shown on the screen: those that the program is about. The file has all.
+const ON_SCREEN: usize = 5;
 
 /// Runs it.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
@@ -51,17 +53,22 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
             output.dir.display()
         ));
     };
+    let opened = show::open(profile)?;
+    show::not_empty(&opened)?;
     let mut screen = std::io::stdout().lock();
     let mut options = show::options(&screen, Color::Auto);
     options.source = vec![program.path().to_owned()];
-    show::text(profile, &options, &mut screen)?;
+    let all = options.top;
+    options.top = ON_SCREEN;
+    show::text(&opened, &options, &mut screen)?;
     options.color = false;
+    options.top = all;
     let file = profile.join("report.txt");
     let mut created =
         fs::File::create(&file).map_err(|e| cannot!("cannot create {}: {e}", file.display()))?;
-    show::text(profile, &options, &mut created)?;
+    show::text(&opened, &options, &mut created)?;
     say::result(format_args!(
-        "\nThis report is in {}\nNext: borescope report {} --format json, or a program of yours: borescope paths -- java ...\n",
+        "\nThe whole report is in {}\nNext: borescope report {} --format json, or a program of yours: borescope paths -- java ...\n",
         file.display(),
         profile.display()
     ))?;

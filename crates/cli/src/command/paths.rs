@@ -58,10 +58,15 @@ fn conclude(output: &Output, quiet: bool) -> Result<()> {
             many.len()
         )),
     }
-    if let ([dir], false) = (profiles.as_slice(), quiet) {
+    if let [dir] = profiles.as_slice() {
+        let profile = show::open(dir)?;
+        show::not_empty(&profile)?;
+        if quiet {
+            return Ok(());
+        }
         let mut text = Vec::new();
         show::text(
-            dir,
+            &profile,
             &show::options(&std::io::stderr(), Color::Auto),
             &mut text,
         )?;

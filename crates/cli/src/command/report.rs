@@ -45,9 +45,15 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
             options.method = method;
             options.source.clone_from(&args.source);
             options.skipped = args.skipped;
-            show::text(one, &options, &mut out)?;
+            let profile = show::open(one)?;
+            show::text(&profile, &options, &mut out)?;
+            show::not_empty(&profile)?;
         }
-        ([one], Format::Json) => show::json(one, &JsonOptions { top, method }, &mut out)?,
+        ([one], Format::Json) => {
+            let profile = show::open(one)?;
+            show::json(&profile, &JsonOptions { top, method }, &mut out)?;
+            show::not_empty(&profile)?;
+        }
         (many, Format::Text) => say::result(list(many)?)?,
         (many @ [first, ..], Format::Json) => {
             return Err(usage!(

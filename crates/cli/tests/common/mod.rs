@@ -140,17 +140,22 @@ pub fn counters(ended: bool) -> Vec<u8> {
     builder.finish(ended.then_some(1_700_000_002_000))
 }
 
-pub fn metadata() -> Vec<u8> {
-    let target = Target {
+/// The first record of a log: the JVM, started with these include globs.
+pub fn target(include: &[&str]) -> Record {
+    Record::Target(Target {
         pid: 4711,
         jdk: "17.0.15".into(),
         vm: "OpenJDK 64-Bit Server VM 17.0.15".into(),
         collector: "G1".into(),
         command: "com.acme.Main".into(),
         started: 1_700_000_000_000,
-        include: vec![],
+        include: include.iter().map(ToString::to_string).collect(),
         exclude: vec![],
-    };
+    })
+}
+
+/// The JVM and the method that [`counters`] is about.
+pub fn metadata() -> Vec<u8> {
     let method = Method {
         index: 0,
         name: "loop".into(),
@@ -165,7 +170,7 @@ pub fn metadata() -> Vec<u8> {
         source_file: Some("Main.java".into()),
         methods: vec![method],
     };
-    [Record::Target(target), Record::Class(class)]
+    [target(&[]), Record::Class(class)]
         .iter()
         .flat_map(Record::encode)
         .collect()
