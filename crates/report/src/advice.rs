@@ -36,6 +36,11 @@ pub(crate) fn findings(method: &Method, detail: &MethodDetail, chains: &[Chain])
     let mut all: Vec<Finding> = Vec::new();
     all.extend(handlers(method, detail));
     all.extend(chains.iter().find_map(|c| pattern(method, &names, c)));
+    all.extend(
+        chains
+            .iter()
+            .find_map(|c| same_every_call(method, &names, c)),
+    );
     all.extend(one_way(method, detail));
     if all.is_empty() {
         all.extend(always_followed(method, detail, &names));
@@ -87,7 +92,10 @@ fn pattern(method: &Method, names: &Names, chain: &Chain) -> Option<Finding> {
         .all(|p| p.starts.loop_head && p.ends == EdgeKind::Back && head(p) == head(paths[0]));
     let n = paths.len();
     Some(Finding {
-        short: format!("a pattern of {n} paths repeats back to back"),
+        short: format!(
+            "a pattern of {n} paths repeats back to back ({} of its iterations)",
+            percent(chain.covered, method.ids)
+        ),
         text: if one_loop && n <= UNROLL {
             format!(
                 "One loop, {n} paths in turn: unrolled {n} times, each copy of its body takes one path and its branches are known \
@@ -98,6 +106,27 @@ fn pattern(method: &Method, names: &Names, chain: &Chain) -> Option<Finding> {
                 "The same {n} paths come in the same order again and again: a candidate for unrolling them into one straight trace."
             )
         },
+        weight: chain.covered,
+    })
+}
+
+/// Every call runs the same paths from entry to exit, loops included.
+fn same_every_call(method: &Method, names: &Names, chain: &Chain) -> Option<Finding> {
+    let first = names.get(*chain.ids.first()?)?;
+    let last = names.get(*chain.ids.last()?)?;
+    let whole = first.starts.entry
+        && !first.starts.loop_head
+        && matches!(last.ends, EdgeKind::Return | EdgeKind::Throw)
+        && chain.count == method.activations;
+    let certain = method.exact && method.unfinished == 0;
+    let n = chain.ids.len();
+    (whole && certain && n > 1 && method.activations >= MIN_COUNT).then(|| Finding {
+        short: format!("every call runs the same {n} paths"),
+        text: format!(
+            "All {} calls run the same {n} paths from entry to exit, so its loops always turn equally often: a candidate for \
+             unrolling them completely.",
+            thousands(method.activations)
+        ),
         weight: chain.covered,
     })
 }

@@ -11,7 +11,7 @@ use borescope_profile::{Method, MethodDetail, PathRow, model::EdgeKind};
 use crate::{
     names::Names,
     page::{Look, Page},
-    words::{percent, percent_floor, plural, thousands},
+    words::{self, percent, percent_floor, plural, thousands},
 };
 
 /// Steps of a long chain that are told; the others are in the tree.
@@ -52,11 +52,17 @@ pub(crate) fn describe(
         " of those counted"
     };
     let mut text = if chain.ids.len() == 1 {
-        let again = kipf.count(&[first, first]);
-        let share = percent(again, kipf.count(&[first]));
+        let (all, again) = (kipf.count(&[first]), kipf.count(&[first, first]));
+        let in_a_row = match all.saturating_sub(again) {
+            runs if runs > 0 && method.exact => {
+                format!(", {} times in a row on average", words::mean(all, runs))
+            }
+            _ => String::new(),
+        };
         format!(
-            "After {}, {share}{counted} take the same path again.",
-            names.full(first, &[])
+            "After {}, {}{counted} take the same path again{in_a_row}.",
+            names.full(first, &[]),
+            percent(again, all)
         )
     } else {
         story(kipf, names, &chain.ids, counted)
@@ -94,25 +100,32 @@ fn story(kipf: &KIpf, names: &Names, ids: &[u32], counted: &str) -> String {
     };
     let counts: Vec<u64> = (1..=ids.len()).map(|n| kipf.count(&ids[..n])).collect();
     let mut text = format!("After {},", name(ids[0]));
+    // Steps that differ neither in their path nor in being certain are told as one.
+    let certain = |i: usize| counts[i] == counts[i - 1];
+    let steps: Vec<usize> = (1..ids.len()).collect();
+    let told: Vec<&[usize]> = steps
+        .chunk_by(|&a, &b| a > 1 && ids[a] == ids[b] && certain(a) && certain(b))
+        .collect();
     let mut always = false;
-    for (i, &id) in ids.iter().enumerate().skip(1) {
-        if i > STEPS {
+    for (n, step) in told.iter().enumerate() {
+        let i = step[0];
+        if n >= STEPS {
             text.push_str(&format!(", and so on ({} more)", ids.len() - i));
             break;
         }
-        let all = counts[i] == counts[i - 1];
-        let lead = match (i, all, always) {
-            (1, true, _) => format!(" all{counted} take "),
-            (1, false, _) => format!(" {}{counted} take ", percent(counts[1], counts[0])),
+        text.push_str(&match (n, certain(i), always) {
+            (0, true, _) => format!(" all{counted} take "),
+            (0, false, _) => format!(" {}{counted} take ", percent(counts[1], counts[0])),
             (_, true, true) => ", ".to_owned(),
             (_, true, false) => ", then always ".to_owned(),
             (_, false, _) => format!(", then {} take ", percent(counts[i], counts[i - 1])),
-        };
-        always = all && i > 1;
-        text.push_str(&lead);
-        text.push_str(&name(id));
-        if i == 1 {
-            text.push_str(" next");
+        });
+        always = certain(i) && n > 0;
+        text.push_str(&name(ids[i]));
+        match (n, step.len()) {
+            (0, _) => text.push_str(" next"),
+            (_, 1) => {}
+            (_, times) => text.push_str(&format!("\u{a0}×{times}")),
         }
     }
     text.push('.');

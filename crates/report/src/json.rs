@@ -29,7 +29,7 @@ pub struct JsonOptions {
 
 /// Writes the profile as one JSON object and a line feed.
 ///
-/// `methods` holds the methods that ran, the hottest first; `hi` of an n-gram is null where the method's counts are lower bounds.
+/// `methods` holds the methods that ran, the hottest first; `hi` of an n-gram is null where no upper bound is known.
 pub fn json(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Result<(), Error> {
     crate::buffered(out, |out| write(profile, options, out))
 }
@@ -82,6 +82,7 @@ fn write(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Resul
         Ok(serde_json::to_writer(
             out,
             &MethodJson {
+                manifest,
                 method: m,
                 detail: &detail,
                 top: options.top,
@@ -152,6 +153,7 @@ impl<'a> Head<'a> {
 }
 
 struct MethodJson<'a> {
+    manifest: &'a Manifest,
     method: &'a Method,
     detail: &'a MethodDetail,
     top: Option<usize>,
@@ -160,6 +162,7 @@ struct MethodJson<'a> {
 impl Serialize for MethodJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
+            manifest,
             method: m,
             detail,
             top,
@@ -187,8 +190,9 @@ impl Serialize for MethodJson<'_> {
         map.serialize_entry(
             "ngrams",
             &Grams {
+                manifest,
+                method: m,
                 kipf: &detail.kipf,
-                exact: m.exact,
                 top,
             },
         )?;
@@ -294,23 +298,24 @@ struct Gram<'a> {
     hi: Option<u64>,
 }
 
-impl<'a> Gram<'a> {
-    /// Of a lower bound nobody knows how much too low it is.
-    fn new(ids: &'a [u32], count: u64, exact: bool) -> Self {
+/// N-grams of two and more IDs: all, depth first, or the hottest.
+struct Grams<'a> {
+    manifest: &'a Manifest,
+    method: &'a Method,
+    kipf: &'a KIpf,
+    top: Option<usize>,
+}
+
+impl Grams<'_> {
+    fn gram<'i>(&self, ids: &'i [u32], count: u64) -> Gram<'i> {
+        let hi = self.manifest.upper(self.method, count);
         Gram {
             ids: Ids(ids),
             count,
             lo: count,
-            hi: exact.then_some(count),
+            hi,
         }
     }
-}
-
-/// N-grams of two and more IDs: all, depth first, or the hottest.
-struct Grams<'a> {
-    kipf: &'a KIpf,
-    exact: bool,
-    top: Option<usize>,
 }
 
 impl Serialize for Grams<'_> {
@@ -319,7 +324,7 @@ impl Serialize for Grams<'_> {
         match self.top {
             Some(top) => {
                 for (ids, count) in hottest_grams(self.kipf, top) {
-                    seq.serialize_element(&Gram::new(&ids, count, self.exact))?;
+                    seq.serialize_element(&self.gram(&ids, count))?;
                 }
             }
             None => {
@@ -328,7 +333,7 @@ impl Serialize for Grams<'_> {
                     ids.truncate((node.depth as usize).saturating_sub(1));
                     ids.push(node.id);
                     if ids.len() >= 2 && node.count > 0 {
-                        seq.serialize_element(&Gram::new(&ids, node.count, self.exact))?;
+                        seq.serialize_element(&self.gram(&ids, node.count))?;
                     }
                 }
             }

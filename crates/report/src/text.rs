@@ -195,16 +195,18 @@ fn header(page: &mut Page, profile: &Profile) {
 /// Why counts may be too low, one sentence each.
 fn doubts(m: &Manifest) -> Vec<String> {
     let mut out = Vec::new();
-    if let Some(why) = &m.stopped {
-        out.push(format!(
-            "counting stopped before the program ended ({why}); all figures are of the time before."
-        ));
-    }
-    if m.lost > 0 {
-        out.push(format!(
-            "{} found no memory and were not counted.",
-            plural(m.lost, "iteration", "iterations")
-        ));
+    let all = m.totals.ids.saturating_add(m.lost);
+    let lost = format!(
+        "{} ({}) could not be counted",
+        plural(m.lost, "iteration", "iterations"),
+        percent(m.lost, all)
+    );
+    match &m.stopped {
+        Some(why) => out.push(format!(
+            "{why}, so sequences not seen before then are missing: {lost}."
+        )),
+        None if m.lost > 0 => out.push(format!("{lost}.")),
+        None => {}
     }
     if let Some(why) = &m.counters_torn {
         out.push(format!("a part of the counters could not be read ({why})."));
@@ -343,16 +345,10 @@ impl Entry<'_> {
                 None => file.clone(),
             });
         }
-        let mean = m
-            .ids
-            .saturating_mul(10)
-            .checked_div(m.activations)
-            .unwrap_or(0);
         facts.push(format!(
-            "{at_least}{} of {}.{} iterations on average",
+            "{at_least}{} of {} iterations on average",
             plural(m.activations, "call", "calls"),
-            thousands(mean / 10),
-            mean % 10
+            words::mean(m.ids, m.activations)
         ));
         facts.push(format!(
             "{} of {} paths ran",

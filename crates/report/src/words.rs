@@ -45,6 +45,16 @@ pub(crate) fn percent_floor(part: u64, whole: u64) -> String {
     format!("{p}{STICKY}%")
 }
 
+/// `part` for each of `whole`: `4.5`, `1,024` (rounded down; one decimal below 100).
+pub(crate) fn mean(part: u64, whole: u64) -> String {
+    let tenths = part.saturating_mul(10).checked_div(whole).unwrap_or(0);
+    if tenths < 1_000 {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    } else {
+        thousands(tenths / 10)
+    }
+}
+
 /// `1 path`, `3 paths`.
 pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
     format!(
@@ -221,6 +231,19 @@ mod tests {
         assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!(plain(&plural(1, "path", "paths")), "1 path");
         assert_eq!(plain(&plural(1_200, "path", "paths")), "1,200 paths");
+    }
+
+    #[test]
+    fn means() {
+        assert_eq!(mean(9, 2), "4.5");
+        assert_eq!(mean(999, 10), "99.9");
+        assert_eq!(mean(10_240, 10), "1,024");
+        assert_eq!(mean(7, 0), "0.0");
+        assert_eq!(
+            mean(u64::MAX, 1),
+            "1,844,674,407,370,955,161",
+            "saturates, no panic"
+        );
     }
 
     #[test]

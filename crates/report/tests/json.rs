@@ -372,15 +372,37 @@ fn top_limits_every_list_to_the_hottest() {
 }
 
 #[test]
-fn lower_bounds_have_no_upper_one() {
+fn lower_bounds_have_the_upper_one_that_is_known() {
     let mut sample = worked_example();
     sample.exact = false;
-    let v = value(&profile(4, &[sample]), &everything());
-    contract(&v);
-    let m = &v["paths"]["methods"][0];
-    assert_eq!(m["exact"], false);
-    for gram in m["ngrams"].as_array().unwrap() {
-        assert_eq!((&gram["lo"], &gram["hi"]), (&gram["count"], &Value::Null));
+    let short = profile(4, &[sample]);
+    let bounds = |change: &dyn Fn(&mut borescope_profile::Manifest)| {
+        let v = value(&rebuilt(&short, |m, _, _| change(m)), &everything());
+        contract(&v);
+        let m = &v["paths"]["methods"][0];
+        assert_eq!(m["exact"], false);
+        let grams = m["ngrams"].as_array().unwrap().clone();
+        assert!(!grams.is_empty());
+        grams
+            .into_iter()
+            .map(|g| {
+                (
+                    g["count"].as_u64().unwrap(),
+                    g["lo"].as_u64().unwrap(),
+                    g["hi"].as_u64(),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    for (count, lo, hi) in bounds(&|m| m.lost = 7) {
+        assert_eq!((lo, hi), (count, Some(count + 7)));
+    }
+    for (count, lo, hi) in bounds(&|m| m.counters_torn = Some("cut".into())) {
+        assert_eq!(
+            (lo, hi),
+            (count, None),
+            "nobody knows what a missing part held"
+        );
     }
 }
 

@@ -31,6 +31,7 @@ fn all() -> Profile {
         worked_example(),
         figure_four(),
         handler_loop(),
+        fixed_trips(),
     ];
     rebuilt(&profile(11, &samples), |manifest, _, skipped_list| {
         manifest.totals.methods += 2;
@@ -86,11 +87,11 @@ fn every_doubt_is_in_the_first_lines() {
     };
     has(
         &with_manifest(|m| m.stopped = Some("memory limit reached".into())),
-        "counting stopped before the program ended (memory limit reached)",
+        "memory limit reached, so sequences not seen before then are missing: 0 iterations (0 %) could not be counted.",
     );
     has(
         &with_manifest(|m| m.lost = 1_234),
-        "1,234 iterations found no memory and were not counted",
+        "1,234 iterations (99 %) could not be counted.",
     );
     has(
         &with_manifest(|m| m.counters_torn = Some("cut at 99".into())),
@@ -171,7 +172,7 @@ fn filter_top_and_skipped() {
     );
     assert!(!got.contains("Scanner.checkTaskTag("), "{got}");
     assert!(
-        got.contains("... and 2 more methods (--top N shows more)"),
+        got.contains("... and 3 more methods (--top N shows more)"),
         "{got}"
     );
     for n in 0..5 {

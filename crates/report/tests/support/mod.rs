@@ -1,4 +1,5 @@
 //! Small profiles in memory, made of streams of path IDs.
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
 
@@ -269,6 +270,27 @@ pub fn one_way() -> Sample {
         exact: true,
         paths: specs.into_iter().map(path).collect(),
         activations: vec![(ids, 40)],
+    }
+}
+
+/// A loop that turns five times in every call.
+pub fn fixed_trips() -> Sample {
+    use EdgeKind::{Back, Return};
+    let specs: [PathSpec<'_>; 3] = [
+        (0, &[73, 74, 75], &[(0, 20)], 'e', Back),
+        (2, &[74, 75], &[(2, 20)], 'l', Back),
+        (3, &[74, 77], &[(2, 8), (20, 22)], 'l', Return),
+    ];
+    Sample {
+        class: "demo.Settings",
+        method: "readName",
+        descriptor: "()I",
+        source_file: Some("Settings.java"),
+        num_paths: "4",
+        unfinished: 0,
+        exact: true,
+        paths: specs.into_iter().map(path).collect(),
+        activations: vec![(vec![0, 2, 2, 2, 2, 3], 3_000)],
     }
 }
 
