@@ -200,6 +200,10 @@ impl Graph {
                     kept += 1;
                     continue;
                 }
+                if handler == 0 {
+                    // The method's entry leads there.
+                    return Err(Skip::HandlerByFlow);
+                }
                 self.marks[handler] |= HANDLER | LEADER;
                 self.handlers.push(u32::from(guard.handler));
                 self.work.push(guard.handler);

@@ -40,7 +40,7 @@ fn naive(program: &Program) -> Naive {
         reached = more;
     }
     let mut leaders = &BTreeSet::from([0]) | &handlers;
-    let mut handler_by_flow = false;
+    let mut handler_by_flow = handlers.contains(&0);
     for &bci in &reached {
         let next = successors(code, bci);
         handler_by_flow |= next.iter().any(|s| handlers.contains(&s.1));

@@ -206,7 +206,7 @@ pub fn jumble() -> impl Strategy<Value = (Vec<Insn>, Vec<(usize, usize, usize)>)
 pub fn assemble(insns: &[Insn], guards: &[(usize, usize, usize)], tidy: bool) -> Program {
     let mut asm = Asm::default();
     let n = insns.len() + 1;
-    let handlers: Vec<usize> = guards.iter().map(|g| 1 + g.2 % n).collect();
+    let handlers: Vec<usize> = guards.iter().map(|g| usize::from(tidy) + g.2 % n).collect();
     // One return ahead of the last for each handler that would be the last.
     let labels: Vec<Label> = (0..n + 2).map(|_| asm.label()).collect();
     let to = |target: usize| {
