@@ -155,8 +155,8 @@ fn one_way(method: &Method, detail: &MethodDetail) -> Option<Finding> {
         (!dead.is_empty() && large(p.count, method.ids, MIN_PERCENT)).then(|| Finding {
             short: format!("a loop that always takes one path, path\u{a0}{}", p.id),
             text: format!(
-                "All {} turns of the loop at {} take path\u{a0}{}; {} inside it never ran. Its tests always decide alike: a candidate \
-                 for moving them out of the loop, and for unrolling.",
+                "All {} turns of the loop at {} take path\u{a0}{}; {} inside it never ran. Its tests always decided alike: \
+                 a loop for this case alone, with fewer tests, may pay.",
                 thousands(p.count),
                 names::place(p),
                 p.id,

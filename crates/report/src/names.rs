@@ -41,6 +41,19 @@ impl<'a> Names<'a> {
             .find(|o| lines(o) == lines(path));
         if let Some(twin) = twin.filter(|_| !path.lines.is_empty()) {
             text.push_str(&format!(", {}", difference(path, twin)));
+        } else {
+            // Long lists of lines mostly agree: name those that no other one has.
+            let rest: Vec<u32> = others
+                .iter()
+                .filter(|&&o| o != id)
+                .filter_map(|&o| self.get(o))
+                .flat_map(lines)
+                .collect();
+            let (all, mut own) = (lines(path), lines(path));
+            own.retain(|line| !rest.contains(line));
+            if !own.is_empty() && own.len() < all.len() {
+                text.push_str(&format!("; only it {}", words::ranges(&own)));
+            }
         }
         if path.starts.handler && !path.starts.loop_head && !path.starts.entry {
             text.push_str(", from an exception handler");
@@ -151,6 +164,7 @@ mod tests {
             path(4, &[5], &[(20, 22)], Back),
             path(5, &[], &[(0, 4), (9, 9), (10, 12)], Back),
             path(6, &[5], &[(20, 22)], Back),
+            path(8, &[4, 8], &[(5, 13)], Back),
             path(9, &[7], &[(30, 31)], Back),
         ];
         let names = Names::new(&paths);
@@ -172,6 +186,7 @@ mod tests {
             full(4, &[6]),
             "path 4 (line 5, same code as 6, in another order or to another loop)"
         );
+        assert_eq!(full(1, &[8, 4]), "path 1 (lines 3-4; only it 3)");
         assert_eq!(full(5, &[5]), "path 5 (bytecode 0-3, 10-11)");
         assert_eq!(full(9, &[]), "path 9 (line 7, from an exception handler)");
         assert_eq!(full(77, &[1]), "path 77");

@@ -26,7 +26,11 @@ const TREES: usize = 2;
 /// Nodes below this share of the root are pruned (seed, figure 4).
 const PRUNE: f64 = 0.1;
 /// Findings at the top.
-const FIRST: usize = 3;
+const FIRST: usize = 5;
+/// They come from the methods shown and from those with at least one in so many of all iterations ...
+const SCAN_SHARE: u128 = 200;
+/// ... but not from more methods than this.
+const SCAN_MOST: usize = 100;
 /// Examples for a reason to stay plain.
 const EXAMPLES: usize = 3;
 
@@ -84,21 +88,31 @@ fn write(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Resul
         nothing(&mut page, profile, options, &all);
     }
     // Entries and details are made in one pass, since a detail is read from the files at each call, and printed one after the other.
+    // Findings are looked for in some more methods than are shown: what to mend need not be in the hottest ones.
     let mut entries = page.another();
     let mut details = page.another();
-    let mut findings: Vec<(usize, &Method, Finding)> = Vec::new();
-    for (i, method) in shown.iter().enumerate() {
+    let mut findings: Vec<(Option<usize>, &Method, Finding)> = Vec::new();
+    let weighs = |m: &Method| u128::from(m.ids) * SCAN_SHARE >= u128::from(manifest.totals.ids);
+    let scanned = chosen
+        .iter()
+        .enumerate()
+        .take_while(|(i, m)| *i < shown.len() || (*i < SCAN_MOST && weighs(m)));
+    for (i, method) in scanned {
         let data = profile.detail(method.index)?;
-        let entry = Entry {
-            number: i + 1,
-            method,
-            data: &data,
-            chains: chain::hot(method, &data, CHAINS),
-        };
-        let found = advice::findings(method, &data, &entry.chains);
-        entry.summary(&mut entries, manifest, &found);
-        entry.detail(&mut details, options);
-        findings.extend(found.into_iter().map(|f| (i + 1, *method, f)));
+        let chains = chain::hot(method, &data, CHAINS);
+        let found = advice::findings(method, &data, &chains);
+        let number = (i < shown.len()).then_some(i + 1);
+        if number.is_some() {
+            let entry = Entry {
+                number: i + 1,
+                method,
+                data: &data,
+                chains,
+            };
+            entry.summary(&mut entries, manifest, &found);
+            entry.detail(&mut details, options);
+        }
+        findings.extend(found.into_iter().map(|f| (number, *method, f)));
     }
     first(&mut page, findings, manifest.totals.ids);
     out.write_all(page.take().as_bytes())?;
@@ -271,7 +285,7 @@ fn nothing(page: &mut Page, profile: &Profile, options: &TextOptions, all: &[&Me
 }
 
 /// The weightiest findings of the methods shown.
-fn first(page: &mut Page, mut findings: Vec<(usize, &Method, Finding)>, all: u64) {
+fn first(page: &mut Page, mut findings: Vec<(Option<usize>, &Method, Finding)>, all: u64) {
     findings.sort_by_key(|f| std::cmp::Reverse(f.2.weight));
     findings.truncate(FIRST);
     if findings.is_empty() {
@@ -281,12 +295,16 @@ fn first(page: &mut Page, mut findings: Vec<(usize, &Method, Finding)>, all: u64
     page.line(Look::Bold, "LOOK HERE FIRST");
     for (number, method, finding) in findings {
         let name = short_name(method);
+        let place = match number {
+            Some(n) => format!("method\u{a0}{n}"),
+            None => format!("--method\u{a0}'{name}'"),
+        };
+        let share = percent(method.ids, all);
         page.para(
             Look::Advice,
             "  - ",
             &format!(
-                "{name} (method\u{a0}{number}, {} of all iterations): {}",
-                percent(method.ids, all),
+                "{name} ({place}, {share} of all iterations): {}",
                 finding.short
             ),
         );

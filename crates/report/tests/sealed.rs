@@ -124,12 +124,7 @@ fn every_engine_gives_the_same_report() {
                 6,
                 "the seed's <2, 0, 0, 2>, twice three times"
             );
-            assert!(
-                text.contains(
-                    "After path 4 (lines 12, 14, 18), 50 % take path 6 (lines 12, 16, 18) next"
-                ),
-                "{text}"
-            );
+            assert!(text.contains("50 % take path 6"), "{text}");
         }
         assert!(
             text.starts_with("acme.Main\nJDK 25.0.2, Z collector, ran 12.0 s; k = "),

@@ -184,6 +184,28 @@ fn filter_top_and_skipped() {
 }
 
 #[test]
+fn findings_come_from_methods_that_are_not_shown_too() {
+    let got = rendered(&all(), &TextOptions { top: 1, ..wide() });
+    let first = got.split("HOTTEST METHODS").next().unwrap();
+    assert!(
+        first.contains(
+            "Scanner.checkTaskTag (method 1, 95 % of all iterations): a pattern of 5 paths"
+        ),
+        "{first}"
+    );
+    assert!(
+        first.contains(
+            "Parse.numbers (--method 'Parse.numbers', 2 % of all iterations): a pattern of 3 paths"
+        ),
+        "{first}"
+    );
+    assert!(
+        !first.contains("Worked"),
+        "14 iterations are nothing: {first}"
+    );
+}
+
+#[test]
 fn k_1_says_what_more_k_shows() {
     let got = rendered(&profile(1, &[worked_example()]), &wide());
     assert!(got.contains("k = 1 counts single paths only"), "{got}");
