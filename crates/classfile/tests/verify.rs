@@ -83,6 +83,18 @@ fn heavily_edited_code_verifies_and_behaves_as_before() {
         let expected = java(jdk, &original, &[main]);
         assert!(expected.lines().count() > 10);
         assert_eq!(java(jdk, &spliced, &[main]), expected);
+        // C2 compiles the method with monitors: structured locking holds.
+        let mut command = Command::new(jdk.join("bin/java"));
+        command.args([
+            "-XX:-TieredCompilation",
+            "-XX:+PrintCompilation",
+            "-Xbatch",
+            "-cp",
+        ]);
+        let log = output(command.arg(&spliced).arg("Shapes"));
+        assert!(log.contains("Shapes::locked"), "{log}");
+        let skipped = |line: &&str| line.contains("Shapes") && line.contains("COMPILE SKIPPED");
+        assert_eq!(log.lines().find(skipped), None);
         let count = fs::read_dir(&spliced).unwrap().count();
         let linked = java(jdk, dir.path(), &[Path::new("LinkAll"), &spliced]);
         assert_eq!(linked, format!("linked\t{count}\n"));

@@ -119,13 +119,17 @@ impl Splicer<'_> {
         );
         let mut taken = layout.taken.iter().peekable();
         // Without a frame at a jump target version 50 falls back to the old verifier, before and after; later ones fail.
-        let may_lack = self.class.major() == 50;
+        let lacking = || {
+            if self.class.major() == 50 {
+                Ok(())
+            } else {
+                Err(Plain::NoFrame)
+            }
+        };
         let mut reader = FrameReader::new(table, locals, stack)?;
         while let Some(bci) = reader.next(&moved)? {
             while taken.next_if(|taken| taken.home < bci).is_some() {
-                if !may_lack {
-                    return Err(Plain::NoFrame);
-                }
+                lacking()?;
             }
             while let Some(taken) = taken.next_if(|taken| taken.home == bci) {
                 if taken.target == bci {
@@ -134,8 +138,8 @@ impl Splicer<'_> {
                     far.iter().find(|(target, ..)| *target == taken.target)
                 {
                     writer.frame(taken.at as u16, locals, stack)?;
-                } else if !may_lack {
-                    return Err(Plain::NoFrame);
+                } else {
+                    lacking()?;
                 }
             }
             writer.frame(
@@ -144,8 +148,8 @@ impl Splicer<'_> {
                 reader.stack,
             )?;
         }
-        if taken.next().is_some() && !may_lack {
-            return Err(Plain::NoFrame);
+        if taken.next().is_some() {
+            lacking()?;
         }
         writer.finish();
         self.frame_buffers = buffers;

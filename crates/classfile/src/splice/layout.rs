@@ -124,33 +124,37 @@ impl Layout {
         self.flags.resize(code.len() + 1, 0);
         self.jumps.clear();
         self.flags[0] = FALLS_IN;
-        for item in insns(code) {
-            let (bci, op) = item?;
-            let at = usize::from(bci);
+        let mut at = 0;
+        while at < code.len() {
+            let len = insn::insn_len(code, at)?;
             self.flags[at] |= START;
-            let kind = match op {
+            let kind = match code[at] {
                 IFEQ..=IF_ACMPNE | IFNULL | IFNONNULL => Some(JumpKind::Branch),
                 GOTO => Some(JumpKind::Goto),
                 GOTO_W => Some(JumpKind::GotoW),
                 TABLESWITCH | LOOKUPSWITCH => Some(JumpKind::Switch),
                 JSR | JSR_W | RET => return Err(Plain::JsrRet),
-                WIDE if code.get(at + 1) == Some(&RET) => return Err(Plain::JsrRet),
-                IRETURN..=RETURN | ATHROW => continue,
+                WIDE if code[at + 1] == RET => return Err(Plain::JsrRet),
                 _ => None,
             };
-            if let Some(kind) = kind {
-                let target = match insn::flow(code, at)? {
-                    Flow::Branch(target) | Flow::Goto(target) => target,
-                    _ => 0,
-                };
-                self.jumps.push(Jump {
-                    from: bci,
-                    target,
-                    kind,
-                });
-            }
-            if matches!(kind, None | Some(JumpKind::Branch)) {
-                self.flags[at + insn::insn_len(code, at)?] |= FALLS_IN;
+            let falls = match kind {
+                None => !matches!(code[at], IRETURN..=RETURN | ATHROW),
+                Some(kind) => {
+                    let target = match insn::flow(code, at)? {
+                        Flow::Branch(target) | Flow::Goto(target) => target,
+                        _ => 0,
+                    };
+                    self.jumps.push(Jump {
+                        from: at as u16,
+                        target,
+                        kind,
+                    });
+                    kind == JumpKind::Branch
+                }
+            };
+            at += len;
+            if falls {
+                self.flags[at] |= FALLS_IN;
             }
         }
         // A method that falls off its end has no valid place for code behind its last instruction.

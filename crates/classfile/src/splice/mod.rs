@@ -24,7 +24,8 @@
 //! without type inference: the state in front of X is assignable to X's state, which is assignable to the handler's frame. (The
 //! ranges of P would not do: P may be a store that ends the range, after which the state no longer suits the handler.) And with
 //! X's ranges a monitor's catch-all covers inserted calls from the first instruction after monitorenter and up to, but not after,
-//! monitorexit, as structured locking wants. Entry code is covered by nothing: handlers may expect the extra locals to be set.
+//! monitorexit, as structured locking wants. (In a handler that covers itself, such as that of javac's synchronized, an inserted
+//! call keeps C1, not C2, from compiling the method: better insert behind the range that covers the handler.) Entry code is covered by nothing: handlers may expect the extra locals to be set.
 
 mod attributes;
 mod frames;
@@ -152,17 +153,16 @@ pub struct Splicer<'a> {
     added: Vec<u8>,
     /// The count after the additions.
     pool_count: u32,
-    /// Index by constant (tag and contents); classes also under their names, as they may exist already.
+    /// Index by constant (tag and contents) of the additions.
     index: HashMap<Box<[u8]>, u16>,
+    /// Index of the Class constant by name, old or added, as far as frames needed it.
+    classes: HashMap<Box<[u8]>, u16>,
     /// Method index, and where in `edited` its new Code attribute stands.
     edits: Vec<(usize, Range<usize>)>,
     edited: Vec<u8>,
     layout: Layout,
     frame_buffers: attributes::FrameBuffers,
 }
-
-/// Not a constant pool tag: marks the class names in [`Splicer::index`].
-const CLASS_NAME: u8 = 0xff;
 
 impl<'a> Splicer<'a> {
     /// Starts to edit a class.
@@ -172,8 +172,9 @@ impl<'a> Splicer<'a> {
             added: Vec::new(),
             pool_count: u32::from(class.pool_count()),
             index: HashMap::new(),
+            classes: HashMap::new(),
             edits: Vec::new(),
-            edited: Vec::new(),
+            edited: Vec::with_capacity(class.bytes.len()),
             layout: Layout::default(),
             frame_buffers: Default::default(),
         }
@@ -251,10 +252,7 @@ impl<'a> Splicer<'a> {
 
     /// A Class constant for a name in the file's own bytes: an existing one if there is.
     fn class_named(&mut self, name: &[u8]) -> Result<u16, Plain> {
-        let mut key = Vec::with_capacity(name.len() + 1);
-        key.push(CLASS_NAME);
-        key.extend(name);
-        if let Some(&index) = self.index.get(&key[..]) {
+        if let Some(&index) = self.classes.get(name) {
             return Ok(index);
         }
         let index = match self.class.find_class(name) {
@@ -264,7 +262,7 @@ impl<'a> Splicer<'a> {
                 self.constant(&[7, hi, lo], 1)?
             }
         };
-        self.index.insert(key.into(), index);
+        self.classes.insert(name.into(), index);
         Ok(index)
     }
 
