@@ -229,6 +229,9 @@ impl Witnessed {
             let (Some(code), Some(shape)) = (self.code(method), &self.shapes[index]) else {
                 continue;
             };
+            if self.has_subroutine(method) {
+                continue;
+            }
             let mut interner = Interner::default();
             let counts = derive(
                 code,

@@ -311,6 +311,10 @@ fn paths_of(
     interner: &mut Interner,
 ) -> Result<(Vec<u32>, u64), String> {
     let (mut ids, mut unfinished) = (Vec::new(), 0);
+    // HotSpot hides the steps of what runs while a field or call is resolved: class initializers above all.
+    if run.steps.is_empty() && run.end != End::Live {
+        return Err("an activation has no steps".to_owned());
+    }
     let mut ranges = Ranges::new();
     let mut seen = HashSet::new();
     for (i, step) in run.steps.iter().enumerate() {
@@ -360,7 +364,5 @@ fn paths_of(
             }
         }
     }
-    // An exception before the first instruction: entered, and interrupted.
-    unfinished += u64::from(run.steps.is_empty());
     Ok((ids, unfinished))
 }

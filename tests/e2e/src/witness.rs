@@ -1,6 +1,6 @@
 //! What the witness agent recorded (format: `tests/witness/src/lib.rs`), and how to run it.
 
-use crate::{java, run, witness_agent};
+use crate::{java, output, witness_agent};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -136,19 +136,33 @@ fn from_hex(hex: &str) -> Option<Vec<u8>> {
     )
 }
 
-/// Runs `java ARGS` with the witness watching the classes that match `globs`; returns what the program printed and the record.
-pub fn watch(jdk: u32, globs: &[&str], args: &[&str], scratch: &Path) -> (Output, Record) {
+/// Runs `java ARGS` with the witness watching the classes that match `globs`, after `adjust`ing the command; returns what the
+/// program printed and the record.
+pub fn watch(
+    jdk: u32,
+    globs: &[&str],
+    args: &[&str],
+    scratch: &Path,
+    adjust: impl FnOnce(&mut Command),
+) -> (Output, Record) {
     let file = scratch.join("witness.txt");
     let mut command = Command::new(java(jdk));
-    command.arg("-Xint").arg(format!(
+    // The interpreter fuses pairs such as two loads into one instruction, of which the second is never stepped.
+    command.args(["-Xint", "-XX:-RewriteFrequentPairs"]);
+    command.arg(format!(
         "-agentpath:{}=classes={},out={}",
         witness_agent().display(),
         globs.join(":"),
         file.display()
     ));
-    let output = run(command.args(args));
-    let text = std::fs::read_to_string(&file)
-        .unwrap_or_else(|e| panic!("the witness wrote no record: {e}"));
-    let record = Record::parse(&text).unwrap_or_else(|e| panic!("the witness failed: {e}"));
-    (output, record)
+    adjust(command.args(args));
+    let run = output(&mut command);
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| {
+        panic!(
+            "the witness wrote no record: {error}\n{}",
+            String::from_utf8_lossy(&run.stderr)
+        )
+    });
+    let record = Record::parse(&text).unwrap_or_else(|error| panic!("the witness failed: {error}"));
+    (run, record)
 }

@@ -2,14 +2,11 @@
 //! sequences of paths equal those derived from the single-stepped instructions of a plain run, and the numbers that stand as comments on
 //! the targets' source lines. Targets: `tests/hazards`; always with `-Xverify:all`.
 
-use borescope_e2e::compare::{Marks, Witnessed};
-use borescope_e2e::expect::{Seen, Target};
-use borescope_e2e::{JDKS, javac, root, sources, witness};
-use std::path::PathBuf;
-use std::sync::OnceLock;
+use borescope_e2e::compare::Witnessed;
+use borescope_e2e::hazards::{Job, suite};
 
 /// The targets that run one after another in one JVM.
-const TOGETHER: [&str; 33] = [
+const TOGETHER: [&str; 34] = [
     "Straight",
     "Branches",
     "Loops",
@@ -43,102 +40,123 @@ const TOGETHER: [&str; 33] = [
     "FarBranches",
     "StackOverflow",
     "Reflection",
+    "Hot",
 ];
 
-/// The compiled targets and their comments.
-struct Suite {
-    classes: PathBuf,
-    targets: Vec<Target>,
-}
-
-fn suite() -> &'static Suite {
-    static SUITE: OnceLock<Suite> = OnceLock::new();
-    SUITE.get_or_init(|| {
-        let classes = scratch("hazards");
-        let files = sources(&root().join("tests/hazards/hazards"));
-        let mut all = files.clone();
-        all.extend(sources(&root().join("tests/hazards/tools")));
-        javac(&all, &classes, &[]);
-        let targets = files.iter().map(|file| Target::read(file)).collect();
-        Suite { classes, targets }
-    })
-}
-
-/// An empty folder for this test run.
-fn scratch(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("scratch folder can be emptied");
-    }
-    std::fs::create_dir_all(&folder).expect("scratch folder can be made");
-    folder
-}
-
-fn marks(word: &str) -> Marks {
-    let of = |target: &Target| {
-        target
-            .marked(word)
-            .into_iter()
-            .map(|m| (target.file.clone(), m))
-            .collect::<Vec<_>>()
-    };
-    Marks(suite().targets.iter().flat_map(of).collect())
-}
-
-/// What the witness sees when `targets` run together, and what they print.
-fn witnessed(jdk: u32, targets: &[&str]) -> (String, Witnessed) {
-    let classes = suite().classes.to_str().expect("an UTF-8 path");
-    let mut args = vec!["-Xverify:all", "-cp", classes, "hazards.All"];
-    args.extend(targets);
-    let (output, record) = witness::watch(
-        jdk,
-        &["hazards.*"],
-        &args,
-        &scratch(&format!("witness-{jdk}")),
-    );
+/// Ways to run bytecode, by JVM options. Compiling everything with C2 takes long, so there only the targets and the probes are.
+const MODES: [(&str, &[&str]); 4] = [
+    ("interpreter", &["-Xint"]),
+    ("C1", &["-Xcomp", "-XX:TieredStopAtLevel=1"]),
     (
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-        Witnessed::new(record),
-    )
-}
+        "C2",
+        &[
+            "-Xcomp",
+            "-XX:-TieredCompilation",
+            "-XX:CompileCommand=quiet",
+            "-XX:CompileCommand=compileonly,hazards.*::*",
+            "-XX:CompileCommand=compileonly,java.lang.BorescopeProbe::*",
+        ],
+    ),
+    ("default", &[]),
+];
 
-/// Checks the comments of the named targets; returns how many numbers were compared.
-fn check_comments(targets: &[&str], seen: &[Seen]) -> Result<usize, String> {
-    let (mut wrong, mut compared) = (Vec::new(), 0);
-    for target in &suite().targets {
-        if targets
-            .iter()
-            .any(|name| target.file == format!("{name}.java"))
-        {
-            let (differences, numbers) = target.check(seen);
-            wrong.extend(differences);
-            compared += numbers;
+/// Engines with lengths of sequences; the two baselines count single paths only.
+const ENGINES: [(&str, &[u32]); 4] = [
+    ("automaton", &[1, 2, 4, 16]),
+    ("ksf", &[1, 2, 4, 16]),
+    ("blpp-hash", &[1]),
+    ("blpp-dense", &[1]),
+];
+
+fn exact_on(jdk: u32) {
+    let job = Job {
+        jdk,
+        targets: TOGETHER.to_vec(),
+        ..Job::default()
+    };
+    let (plain, record) = job.watch();
+    assert!(
+        plain.status.success(),
+        "{}",
+        String::from_utf8_lossy(&plain.stderr)
+    );
+    let witnessed = Witnessed::new(record);
+
+    let mut wrong = Vec::new();
+    let seen = witnessed
+        .seen()
+        .expect("the record agrees with the class files");
+    let numbers = suite().check(&TOGETHER, &seen, &mut wrong);
+    assert!(
+        wrong.is_empty(),
+        "JDK {jdk}: comments and witness differ:\n{}",
+        wrong.join("\n")
+    );
+    println!(
+        "JDK {jdk}: the witness saw {} methods run; {numbers} numbers in comments agree",
+        seen.len()
+    );
+    assert!(numbers > 300, "only {numbers} numbers in comments");
+
+    for (at, (mode, options)) in MODES.iter().enumerate() {
+        for (engine, lengths) in ENGINES {
+            for (i, k) in lengths.iter().enumerate() {
+                // The k-slab forest, kept for comparison, takes two of the lengths in each mode.
+                if engine == "ksf" && (i + at) % 2 == 1 {
+                    continue;
+                }
+                let job = Job {
+                    options: options.to_vec(),
+                    ..job.clone()
+                };
+                let name = format!("JDK {jdk}, {mode}, {engine}, k = {k}");
+                let (run, report) = job.profile(engine, *k);
+                let (findings, comments) = suite().judge(&TOGETHER, &witnessed, &report);
+                println!(
+                    "{name}: {} methods, {} sequences, {comments} comments compared, {} differ",
+                    findings.methods,
+                    findings.grams,
+                    findings.wrong.len()
+                );
+                let stderr = String::from_utf8_lossy(&run.stderr);
+                if run.status.code() != Some(0) {
+                    wrong.push(format!("{name}: ended with {}: {stderr}", run.status));
+                }
+                if run.stdout != plain.stdout {
+                    wrong.push(format!(
+                        "{name}: printed other than plain:\n{}",
+                        String::from_utf8_lossy(&run.stdout)
+                    ));
+                }
+                wrong.extend(
+                    findings
+                        .wrong
+                        .iter()
+                        .take(20)
+                        .map(|w| format!("{name}: {w}")),
+                );
+            }
         }
     }
-    if wrong.is_empty() {
-        Ok(compared)
-    } else {
-        Err(wrong.join("\n"))
-    }
+    assert!(
+        wrong.is_empty(),
+        "{} differences:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
-fn comments_agree_with_the_witness() {
-    for jdk in JDKS {
-        let (_, witnessed) = witnessed(jdk, &TOGETHER);
-        let seen = witnessed
-            .seen()
-            .expect("the record agrees with the class files");
-        match check_comments(&TOGETHER, &seen) {
-            Ok(numbers) => {
-                println!(
-                    "JDK {jdk}: {numbers} numbers in comments, {} methods: all as the witness saw",
-                    seen.len()
-                );
-                assert!(numbers > 10 * TOGETHER.len());
-            }
-            Err(wrong) => panic!("JDK {jdk}:\n{wrong}"),
-        }
-    }
-    let _ = marks("varies");
+fn exact_on_17() {
+    exact_on(17);
+}
+
+#[test]
+fn exact_on_21() {
+    exact_on(21);
+}
+
+#[test]
+fn exact_on_25() {
+    exact_on(25);
 }

@@ -8,10 +8,12 @@ import java.util.List;
  * UninitializedThis and Uninitialized(offset), whose offsets move when code is inserted before them.
  */
 class Constructors {
+    // All constructors in this file: 6 of Base, 4 of Derived (one fails before its super call), 2 of Initialized.
+    // expect <init>: activations: 12, unfinished: 1
     static class Base {
         final int value;
 
-        Base(int value) { // activations: 6, paths: 1, unfinished: 0
+        Base(int value) {
             this.value = value;
         }
     }
@@ -19,16 +21,16 @@ class Constructors {
     static class Derived extends Base {
         final String name;
 
-        Derived(boolean flag, int x) { // activations: 4, unfinished: 1
+        Derived(boolean flag, int x) {
             super(flag ? x * 2 : x < 0 ? fail(x) : x + 1);
             int n = 0;
             for (int i = 0; i < value; i++) {
-                n += i; // runs: 9
+                n += i; // runs: 7
             }
             name = "n" + n;
         }
 
-        Derived(int x) { // activations: 1, paths: 1
+        Derived(int x) {
             this(x > 2, x);
         }
 

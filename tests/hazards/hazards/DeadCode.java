@@ -5,7 +5,7 @@ import tools.Loader;
 
 /** Instructions that nothing reaches, a handler among them, before and after a loop: no path, no probe, no harm. */
 class DeadCode {
-    // expect applyAsInt: activations: 2, paths: 4, items: 9, unfinished: 0
+    // expect applyAsInt: activations: 2, paths: 6, items: 9, unfinished: 0
     static int with(int major) { // activations: 2
         Asm asm = Loader.operator(major, "hazards.Dead" + major, "DeadCode.java");
         Asm.Code code = asm.method(Asm.PUBLIC, "applyAsInt", "(I)I", 1, 2).jump(167, "top");

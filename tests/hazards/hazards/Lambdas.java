@@ -22,8 +22,9 @@ class Lambdas {
 
     static String streams() { // activations: 1, paths: 1
         return IntStream.range(0, 20)
-                .filter(i -> i % 3 == 0 || i % 5 == 0) // runs: 20
-                .mapToObj(i -> i % 2 == 0 ? "e" + i : "o" + i) // runs: 9
+                // Once more than the lambda runs, for the line that makes it.
+                .filter(i -> i % 3 == 0 || i % 5 == 0) // runs: 21
+                .mapToObj(i -> i % 2 == 0 ? "e" + i : "o" + i) // runs: 10
                 .collect(Collectors.joining(","));
     }
 
@@ -32,7 +33,7 @@ class Lambdas {
         int n = apply(x -> {
             int y = 0;
             while (y < x) {
-                y += base; // runs: 7
+                y += base; // runs: 5
             }
             return y; // runs: 5
         }, 5);

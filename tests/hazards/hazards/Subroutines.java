@@ -6,7 +6,7 @@ import tools.Loader;
 /** jsr and ret, as compilers emitted for finally until version 48: such methods stay plain and are named. */
 class Subroutines {
     // expect applyAsInt: plain
-    // expect simple: activations: 2, items: 8
+    // expect simple: activations: 2, items: 2
     static void main(String[] args) { // activations: 1
         Asm asm = Loader.operator(48, "hazards.Jsr", "Subroutines.java");
         asm.method(Asm.PUBLIC, "applyAsInt", "(I)I", 2, 4)

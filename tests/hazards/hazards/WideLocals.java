@@ -5,7 +5,7 @@ import tools.Loader;
 
 /** More than 255 locals, so that the profiler's own need wide loads, stores and increments; the method has a wide iinc itself. */
 class WideLocals {
-    // expect applyAsInt: activations: 2, paths: 8, items: 10, unfinished: 0
+    // expect applyAsInt: activations: 2, paths: 6, items: 10, unfinished: 0
     static int with(int major) { // activations: 2
         Asm asm = Loader.operator(major, "hazards.Wide" + major, "WideLocals.java");
         Asm.Code code = asm.method(Asm.PUBLIC, "applyAsInt", "(I)I", 2, 300);

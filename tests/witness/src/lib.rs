@@ -1,7 +1,8 @@
 //! The independent witness of the end-to-end tests: a JVMTI agent that records which bytecode indices each activation of the chosen
 //! methods executed, in order, by single-stepping the interpreter.
 //!
-//! In: `-agentpath:libborescope_witness.so=classes=GLOB[:GLOB...],out=FILE` on a JVM that runs with `-Xint`. Out: FILE, written at the JVM's
+//! In: `-agentpath:libborescope_witness.so=classes=GLOB[:GLOB...],out=FILE` on a JVM that runs with
+//! `-Xint -XX:-RewriteFrequentPairs` (fused instructions are stepped as one). Out: FILE, written at the JVM's
 //! death, with lines of tab-separated fields:
 //!
 //! ```text

@@ -1,0 +1,177 @@
+//! Hazards that need a JVM of their own: ends of the program, a second agent. The program's output and exit code are those of the plain run,
+//! and the counts those of the witness and of the comments.
+
+use borescope_e2e::compare::Witnessed;
+use borescope_e2e::expect::Target;
+use borescope_e2e::hazards::{Job, suite};
+use borescope_e2e::{JDKS, jdk, root, run, sources};
+use std::process::Command;
+
+/// Runs a target plain, watched and profiled with each engine, and compares.
+fn same(job: &Job, exit: i32) {
+    let target = job.targets[0];
+    let plain = job.plain();
+    assert_eq!(
+        plain.status.code(),
+        Some(exit),
+        "{job:?}: {}",
+        String::from_utf8_lossy(&plain.stderr)
+    );
+    let (watched, record) = job.watch();
+    assert_eq!(
+        (watched.status.code(), &watched.stdout),
+        (Some(exit), &plain.stdout),
+        "the witness disturbs {target}"
+    );
+    let witnessed = Witnessed::new(record);
+    let mut wrong = Vec::new();
+    let seen = witnessed
+        .seen()
+        .expect("the record agrees with the class files");
+    let numbers = suite().check(&job.targets, &seen, &mut wrong);
+    assert!(numbers > 0, "{target} expects nothing");
+    assert!(
+        wrong.is_empty(),
+        "JDK {}: comments and witness differ:\n{}",
+        job.jdk,
+        wrong.join("\n")
+    );
+    for (engine, k) in [
+        ("automaton", 4),
+        ("ksf", 3),
+        ("blpp-hash", 1),
+        ("blpp-dense", 1),
+    ] {
+        let (profiled, report) = job.profile(engine, k);
+        let name = format!("{target} on JDK {}, {engine}, k = {k}", job.jdk);
+        assert_eq!(
+            profiled.status.code(),
+            Some(exit),
+            "{name}: {}",
+            String::from_utf8_lossy(&profiled.stderr)
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&profiled.stdout),
+            String::from_utf8_lossy(&plain.stdout),
+            "{name}: standard output"
+        );
+        let (findings, comments) = suite().judge(&job.targets, &witnessed, &report);
+        assert!(
+            findings.wrong.is_empty(),
+            "{name}:\n{}",
+            findings.wrong.join("\n")
+        );
+        println!("{name}: {} methods, {comments} comments", findings.methods);
+    }
+}
+
+fn on_all(target: &str, exit: i32) {
+    for jdk in JDKS {
+        same(
+            &Job {
+                jdk,
+                targets: vec![target],
+                ..Job::default()
+            },
+            exit,
+        );
+    }
+}
+
+#[test]
+fn exit_in_a_loop() {
+    on_all("ExitInLoop", 3);
+}
+
+#[test]
+fn halt() {
+    on_all("Halt", 4);
+}
+
+#[test]
+fn daemon_threads_and_shutdown_hooks_at_exit() {
+    on_all("DaemonAtExit", 0);
+}
+
+#[test]
+fn exception_out_of_main() {
+    on_all("DiesInMain", 1);
+}
+
+#[test]
+fn second_agent_in_both_orders() {
+    let folder = suite().scratch();
+    let manifest = folder.join("manifest");
+    std::fs::write(
+        &manifest,
+        "Premain-Class: tools.Rewriter\nCan-Retransform-Classes: true\n",
+    )
+    .expect("a manifest");
+    let jar = folder.join("rewriter.jar");
+    let mut command = Command::new(jdk(17).join("bin/jar"));
+    command
+        .arg("cfm")
+        .arg(&jar)
+        .arg(&manifest)
+        .arg("-C")
+        .arg(suite().classes())
+        .arg("tools/Rewriter.class");
+    run(&mut command);
+    for jdk in JDKS {
+        for how in ["plain", "retransform"] {
+            let agent = format!("-javaagent:{}={how}", jar.display());
+            // The JVM takes agents from the variable first, then those of the command line, where borescope puts its own in front.
+            let first = Job {
+                jdk,
+                tool_options: Some(agent.clone()),
+                targets: vec!["Rewritten"],
+                ..Job::default()
+            };
+            let last = Job {
+                jdk,
+                options: vec![&agent],
+                targets: vec!["Rewritten"],
+                ..Job::default()
+            };
+            for job in [first, last] {
+                let text = String::from_utf8_lossy(&job.plain().stdout).into_owned();
+                assert!(
+                    text.contains("7654324 7654327"),
+                    "the agent had no effect: {text}"
+                );
+                same(&job, 0);
+            }
+        }
+    }
+}
+
+/// Every target is run by a test: by name in one of the two files.
+#[test]
+fn no_target_is_forgotten() {
+    let tests: String = ["exact", "hazards"]
+        .map(|name| {
+            std::fs::read_to_string(root().join(format!("tests/e2e/tests/{name}.rs")))
+                .expect("source of the tests")
+        })
+        .concat();
+    let mut targets = 0;
+    for file in sources(&root().join("tests/hazards/hazards")) {
+        let name = file
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        if name != "All" {
+            assert!(
+                tests.contains(&format!("\"{name}\"")),
+                "no test runs {name}"
+            );
+            assert!(
+                !Target::read(&file).expectations.is_empty(),
+                "{name} expects nothing"
+            );
+            targets += 1;
+        }
+    }
+    assert!(targets >= 30, "only {targets} targets");
+}
