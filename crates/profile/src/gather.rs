@@ -71,7 +71,7 @@ impl Log {
         for record in reader.by_ref() {
             if std::mem::take(&mut first) != matches!(record, Record::Target(_)) {
                 log.notices
-                    .push("the log of the spool does not begin with its JVM".into());
+                    .push("the log of the spool does not name its JVM first and once".into());
             }
             match record {
                 Record::Target(target) => log.target = of_target(target),

@@ -1,7 +1,8 @@
 //! What a reader of a profile sees.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use borescope_cfg::flow::{EdgeKind, StartKind};
 use borescope_paths::KIpf;
@@ -194,7 +195,7 @@ pub struct Profile {
 /// Where the details of methods come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Details {
-    Files(PathBuf),
+    Files(Arc<Mutex<crate::read::Files>>),
     Memory(BTreeMap<u32, MethodDetail>),
 }
 
@@ -244,7 +245,10 @@ impl Profile {
             .and_then(|at| self.methods.get(at))
             .ok_or(Error::NoMethod(index))?;
         match &self.details {
-            Details::Files(dir) => crate::read::detail(dir, self.manifest.k, method),
+            Details::Files(files) => {
+                let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+                files.detail(self.manifest.k, method)
+            }
             Details::Memory(details) => details.get(&index).cloned().ok_or(Error::NoMethod(index)),
         }
     }

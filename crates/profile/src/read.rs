@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use borescope_paths::KIpf;
 
@@ -47,11 +48,15 @@ pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
         skipped.push(tables::read_skipped(columns)?);
         Some(())
     })?;
+    let files = Files {
+        paths: TableReader::open(dir.join("paths.parquet"), tables::PATHS)?,
+        kipf: TableReader::open(dir.join("kipf.parquet"), tables::KIPF)?,
+    };
     Ok(Profile {
         manifest,
         methods,
         skipped,
-        details: Details::Files(dir.to_owned()),
+        details: Details::Files(Arc::new(Mutex::new(files))),
     })
 }
 
@@ -83,39 +88,49 @@ fn all(
     Ok(())
 }
 
-/// Paths and k-IPF of a method. What is read must be as much as `method` says.
-pub(crate) fn detail(dir: &Path, k: u32, method: &Method) -> Result<MethodDetail, Error> {
-    let index = i32::try_from(method.index).ok();
-    let mut paths = Vec::new();
-    let table = TableReader::open(dir.join("paths.parquet"), tables::PATHS)?;
-    for group in table.groups(index)? {
-        table.rows(group, |columns| {
-            let (of, path) = tables::read_path(columns)?;
-            if of == method.index {
-                paths.push(path);
-            }
-            Some(())
-        })?;
+/// The tables that are read a method at a time.
+#[derive(Debug)]
+pub(crate) struct Files {
+    paths: TableReader,
+    kipf: TableReader,
+}
+
+impl Files {
+    /// Paths and k-IPF of a method. What is read must be as much as `method` says. Needs the files for itself: they have one position.
+    pub(crate) fn detail(&mut self, k: u32, method: &Method) -> Result<MethodDetail, Error> {
+        let index = i32::try_from(method.index).ok();
+        let mut paths = Vec::new();
+        for group in self.paths.groups(index)? {
+            self.paths.rows(group, |columns| {
+                let (of, path) = tables::read_path(columns)?;
+                if of == method.index {
+                    paths.push(path);
+                }
+                Some(())
+            })?;
+        }
+        if paths.len() as u64 != method.paths {
+            return Err(self.paths.damaged("not all paths of a method are there"));
+        }
+        let mut nodes = Vec::new();
+        for group in self.kipf.groups(index)? {
+            self.kipf.rows(group, |columns| {
+                let node = tables::read_node(columns)?;
+                if node.method == method.index {
+                    nodes.push((node.parent, node.id, node.count));
+                }
+                Some(())
+            })?;
+        }
+        if nodes.len() as u64 != method.kipf_nodes {
+            return Err(self
+                .kipf
+                .damaged("not all nodes of a method's k-IPF are there"));
+        }
+        let kipf =
+            KIpf::from_nodes(k, nodes).map_err(|error| self.kipf.damaged(&error.to_string()))?;
+        Ok(MethodDetail { paths, kipf })
     }
-    if paths.len() as u64 != method.paths {
-        return Err(table.damaged("not all paths of a method are there"));
-    }
-    let mut nodes = Vec::new();
-    let table = TableReader::open(dir.join("kipf.parquet"), tables::KIPF)?;
-    for group in table.groups(index)? {
-        table.rows(group, |columns| {
-            let node = tables::read_node(columns)?;
-            if node.method == method.index {
-                nodes.push((node.parent, node.id, node.count));
-            }
-            Some(())
-        })?;
-    }
-    if nodes.len() as u64 != method.kipf_nodes {
-        return Err(table.damaged("not all nodes of a method's k-IPF are there"));
-    }
-    let kipf = KIpf::from_nodes(k, nodes).map_err(|error| table.damaged(&error.to_string()))?;
-    Ok(MethodDetail { paths, kipf })
 }
 
 /// Files of a profile.

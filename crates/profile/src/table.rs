@@ -365,6 +365,14 @@ pub(crate) struct TableReader {
     reader: SerializedFileReader<File>,
 }
 
+impl std::fmt::Debug for TableReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableReader")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The library that reads Parquet is not hardened against files made to break it: a panic of its is damage like any other.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Error> {
     match catch_unwind(AssertUnwindSafe(read)) {
