@@ -5,7 +5,8 @@
 //!
 //! - [`programs`] runs real programs, plain and under borescope; [`corpus`] holds all their class files.
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
-//!   independently of `crates/`; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations from the comments of targets.
+//!   independently of `crates/`; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations
+//!   from the comments of targets; [`hazards`] runs the targets.
 
 #![warn(missing_docs)]
 
@@ -13,6 +14,7 @@ pub mod code;
 pub mod compare;
 pub mod corpus;
 pub mod expect;
+pub mod hazards;
 pub mod oracle;
 pub mod programs;
 pub mod report;
