@@ -4,7 +4,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use borescope_classfile::{At, ClassFile, ExtraLocal, MethodEdit, Splicer, insn};
+use borescope_classfile::{At, Buffers, ClassFile, ExtraLocal, MethodEdit, Splicer, insn};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -24,6 +24,7 @@ fn main() {
     let total: usize = classes.iter().map(Vec::len).sum();
     println!("{} classes, {:.1} MB", classes.len(), total as f64 / 1e6);
     let mut edit = MethodEdit::default();
+    let mut buffers = Buffers::default();
     measure("parse", total, &classes, |bytes| {
         black_box(ClassFile::parse(bytes).expect("a class file"));
     });
@@ -38,7 +39,7 @@ fn main() {
         total,
         &classes,
         |bytes| {
-            black_box(sparse(bytes, &mut edit));
+            black_box(sparse(bytes, &mut edit, &mut buffers));
         },
     );
     measure(
@@ -73,9 +74,9 @@ fn cpu_nanoseconds() -> u64 {
 }
 
 /// About as much as a path profiler inserts.
-fn sparse(bytes: &[u8], edit: &mut MethodEdit) -> Vec<u8> {
+fn sparse(bytes: &[u8], edit: &mut MethodEdit, buffers: &mut Buffers) -> Vec<u8> {
     let class = ClassFile::parse(bytes).expect("a class file");
-    let mut splicer = Splicer::new(&class);
+    let mut splicer = Splicer::with_buffers(&class, std::mem::take(buffers));
     let call = support::marker(&mut splicer).expect("room in the pool");
     for (i, method) in class.methods().iter().enumerate() {
         let Some(code) = method.code() else { continue };
@@ -100,5 +101,7 @@ fn sparse(bytes: &[u8], edit: &mut MethodEdit) -> Vec<u8> {
         }
         let _ = black_box(splicer.edit(i, edit));
     }
-    splicer.finish()
+    let (spliced, kept) = splicer.finish_keeping();
+    *buffers = kept;
+    spliced
 }

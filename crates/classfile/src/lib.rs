@@ -12,7 +12,7 @@ mod read;
 mod splice;
 
 pub use class::{ClassFile, Code, ExceptionEntry, Exceptions, Method};
-pub use splice::{At, ExtraLocal, MethodEdit, Plain, Splicer};
+pub use splice::{At, Buffers, ExtraLocal, MethodEdit, Plain, Splicer};
 
 /// Why bytes are not a class file that this crate can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

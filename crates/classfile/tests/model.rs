@@ -316,7 +316,7 @@ fn small() -> impl Strategy<Value = [i32; 4]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn markers_run_exactly_at_their_places(
@@ -330,7 +330,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     /// Methods from 9 KB on that grow past 32 KB: jumps are widened, Taken code moves.
     #[test]

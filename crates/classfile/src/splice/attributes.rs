@@ -29,28 +29,30 @@ impl Splicer<'_> {
         if needs_frames && !code.has_stack_map() && !layout.taken.is_empty() {
             return Err(Plain::NoFrame);
         }
-        let count_at = self.edited.len();
-        self.edited.extend([0, 0]);
+        let count_at = self.buffers.edited.len();
+        self.buffers.edited.extend([0, 0]);
         let mut count = code.attribute_count;
         let mut r = Reader::new(code.attributes);
         for _ in 0..code.attribute_count {
             let start = r.at();
             let (name, contents) = r.attribute()?;
             let name = self.class.utf8_bytes(name).unwrap_or_default();
-            let at = self.edited.len();
+            let at = self.buffers.edited.len();
             match name {
                 // HotSpot reads no frames in such classes, and CLDC's StackMap in none: left out, as they would be wrong.
                 b"StackMapTable" if self.class.major() < 50 => count -= 1,
                 b"StackMap" => count -= 1,
                 b"StackMapTable" => {
-                    self.edited.extend(&code.attributes[start..start + 6]);
+                    self.buffers
+                        .edited
+                        .extend(&code.attributes[start..start + 6]);
                     self.frames(method, code, edit, layout, contents)?;
-                    let len = (self.edited.len() - at - 6) as u32;
-                    self.edited[at + 2..at + 6].copy_from_slice(&len.to_be_bytes());
+                    let len = (self.buffers.edited.len() - at - 6) as u32;
+                    self.buffers.edited[at + 2..at + 6].copy_from_slice(&len.to_be_bytes());
                 }
                 _ => {
-                    self.edited.extend(&code.attributes[start..r.at()]);
-                    let copy = &mut self.edited[at + 6..];
+                    self.buffers.edited.extend(&code.attributes[start..r.at()]);
+                    let copy = &mut self.buffers.edited[at + 6..];
                     match name {
                         b"LineNumberTable" => move_lines(contents, copy, layout)?,
                         b"LocalVariableTable" | b"LocalVariableTypeTable" => {
@@ -64,7 +66,7 @@ impl Splicer<'_> {
                 }
             }
         }
-        self.edited[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+        self.buffers.edited[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
         Ok(())
     }
 
@@ -77,7 +79,7 @@ impl Splicer<'_> {
         layout: &Layout,
         table: &[u8],
     ) -> Result<(), Plain> {
-        let mut buffers = std::mem::take(&mut self.frame_buffers);
+        let mut buffers = std::mem::take(&mut self.buffers.frames);
         let FrameBuffers {
             initial,
             locals,
@@ -111,7 +113,7 @@ impl Splicer<'_> {
 
         let initial = relative.then_some(&*initial);
         let mut writer = FrameWriter::new(
-            &mut self.edited,
+            &mut self.buffers.edited,
             last_locals,
             initial,
             code.max_locals,
@@ -152,7 +154,7 @@ impl Splicer<'_> {
             lacking()?;
         }
         writer.finish();
-        self.frame_buffers = buffers;
+        self.buffers.frames = buffers;
         Ok(())
     }
 

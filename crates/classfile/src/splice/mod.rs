@@ -149,10 +149,16 @@ impl MethodEdit {
 #[derive(Debug)]
 pub struct Splicer<'a> {
     class: &'a ClassFile<'a>,
-    /// The constants added, as they will stand in the file.
-    added: Vec<u8>,
     /// The count after the additions.
     pool_count: u32,
+    buffers: Buffers,
+}
+
+/// What a [`Splicer`] allocates: worth keeping from class to class.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    /// The constants added, as they will stand in the file.
+    added: Vec<u8>,
     /// Index by constant (tag and contents) of the additions.
     index: HashMap<Box<[u8]>, u16>,
     /// Index of the Class constant by name, old or added, as far as frames needed it.
@@ -161,28 +167,32 @@ pub struct Splicer<'a> {
     edits: Vec<(usize, Range<usize>)>,
     edited: Vec<u8>,
     layout: Layout,
-    frame_buffers: attributes::FrameBuffers,
+    frames: attributes::FrameBuffers,
 }
 
 impl<'a> Splicer<'a> {
     /// Starts to edit a class.
     pub fn new(class: &'a ClassFile<'a>) -> Self {
+        Self::with_buffers(class, Buffers::default())
+    }
+
+    /// As [`Self::new`], with the buffers of a splicer that has finished.
+    pub fn with_buffers(class: &'a ClassFile<'a>, mut buffers: Buffers) -> Self {
+        buffers.added.clear();
+        buffers.index.clear();
+        buffers.classes.clear();
+        buffers.edits.clear();
+        buffers.edited.clear();
         Self {
             class,
-            added: Vec::new(),
             pool_count: u32::from(class.pool_count()),
-            index: HashMap::new(),
-            classes: HashMap::new(),
-            edits: Vec::new(),
-            edited: Vec::with_capacity(class.bytes.len()),
-            layout: Layout::default(),
-            frame_buffers: Default::default(),
+            buffers,
         }
     }
 
     /// Adds a constant (tag and contents) unless it was added before.
     fn constant(&mut self, constant: &[u8], slots: u32) -> Result<u16, Plain> {
-        if let Some(&index) = self.index.get(constant) {
+        if let Some(&index) = self.buffers.index.get(constant) {
             return Ok(index);
         }
         let index = self.pool_count;
@@ -190,8 +200,8 @@ impl<'a> Splicer<'a> {
             return Err(Plain::ConstantPoolFull);
         }
         self.pool_count += slots;
-        self.added.extend_from_slice(constant);
-        self.index.insert(constant.into(), index as u16);
+        self.buffers.added.extend_from_slice(constant);
+        self.buffers.index.insert(constant.into(), index as u16);
         Ok(index as u16)
     }
 
@@ -252,7 +262,7 @@ impl<'a> Splicer<'a> {
 
     /// A Class constant for a name in the file's own bytes: an existing one if there is.
     fn class_named(&mut self, name: &[u8]) -> Result<u16, Plain> {
-        if let Some(&index) = self.classes.get(name) {
+        if let Some(&index) = self.buffers.classes.get(name) {
             return Ok(index);
         }
         let index = match self.class.find_class(name) {
@@ -262,22 +272,24 @@ impl<'a> Splicer<'a> {
                 self.constant(&[7, hi, lo], 1)?
             }
         };
-        self.classes.insert(name.into(), index);
+        self.buffers.classes.insert(name.into(), index);
         Ok(index)
     }
 
     /// Edits a method; the last edit of a method counts. After an error the method is as if this had not been called.
     pub fn edit(&mut self, method: usize, edit: &MethodEdit) -> Result<(), Plain> {
-        let start = self.edited.len();
-        let mut layout = std::mem::take(&mut self.layout);
+        let start = self.buffers.edited.len();
+        let mut layout = std::mem::take(&mut self.buffers.layout);
         let done = self.replace_code(method, edit, &mut layout);
-        self.layout = layout;
+        self.buffers.layout = layout;
         match done {
             Ok(()) => {
-                self.edits.retain(|(other, _)| *other != method);
-                self.edits.push((method, start..self.edited.len()));
+                self.buffers.edits.retain(|(other, _)| *other != method);
+                self.buffers
+                    .edits
+                    .push((method, start..self.buffers.edited.len()));
             }
-            Err(_) => self.edited.truncate(start),
+            Err(_) => self.buffers.edited.truncate(start),
         }
         done
     }
@@ -314,52 +326,65 @@ impl<'a> Splicer<'a> {
         }
 
         let head = class.bytes.get(code.at..code.at + 2).unwrap_or_default();
-        let start = self.edited.len();
-        self.edited.extend(head);
-        self.edited.extend([0; 4]); // the length, known at the end
-        self.edited.extend(max_stack.to_be_bytes());
-        self.edited.extend(max_locals.to_be_bytes());
-        self.edited.extend(layout.len().to_be_bytes());
-        layout.emit(code.code, edit, &mut self.edited)?;
-        self.edited
+        let start = self.buffers.edited.len();
+        self.buffers.edited.extend(head);
+        self.buffers.edited.extend([0; 4]); // the length, known at the end
+        self.buffers.edited.extend(max_stack.to_be_bytes());
+        self.buffers.edited.extend(max_locals.to_be_bytes());
+        self.buffers.edited.extend(layout.len().to_be_bytes());
+        layout.emit(code.code, edit, &mut self.buffers.edited)?;
+        self.buffers
+            .edited
             .extend((code.exceptions().len() as u16).to_be_bytes());
         for entry in code.exceptions() {
             for bci in [layout.boundary(entry.start)?, layout.boundary(entry.end)?] {
-                self.edited.extend(bci.to_be_bytes());
+                self.buffers.edited.extend(bci.to_be_bytes());
             }
-            self.edited
+            self.buffers
+                .edited
                 .extend(layout.label_of_instruction(entry.handler)?.to_be_bytes());
-            self.edited.extend(entry.catch_type.to_be_bytes());
+            self.buffers.edited.extend(entry.catch_type.to_be_bytes());
         }
         self.attributes(method, &code, edit, layout)?;
-        let len = (self.edited.len() - start - 6) as u32;
-        self.edited[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
+        let len = (self.buffers.edited.len() - start - 6) as u32;
+        self.buffers.edited[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
         Ok(())
     }
 
     /// The new class file; without successful edits, the old one.
-    pub fn finish(mut self) -> Vec<u8> {
+    pub fn finish(self) -> Vec<u8> {
+        self.finish_keeping().0
+    }
+
+    /// As [`Self::finish`], and the buffers.
+    pub fn finish_keeping(mut self) -> (Vec<u8>, Buffers) {
         let bytes = self.class.bytes;
-        if self.edits.is_empty() {
-            return bytes.to_vec();
+        let Buffers {
+            added,
+            edits,
+            edited,
+            ..
+        } = &mut self.buffers;
+        if edits.is_empty() {
+            return (bytes.to_vec(), self.buffers);
         }
         // Methods are parsed in file order, so this is the order of their Code attributes.
-        self.edits.sort_unstable_by_key(|(method, _)| *method);
-        let mut out = Vec::with_capacity(bytes.len() + self.added.len() + self.edited.len());
+        edits.sort_unstable_by_key(|(method, _)| *method);
+        let mut out = Vec::with_capacity(bytes.len() + added.len() + edited.len());
         out.extend(&bytes[..8]);
         out.extend((self.pool_count as u16).to_be_bytes());
         out.extend(&bytes[10..self.class.pool_end]);
-        out.extend(&self.added);
+        out.extend(&*added);
         let mut copied = self.class.pool_end;
-        for (method, range) in self.edits {
-            let Some(code) = self.class.methods()[method].code() else {
+        for (method, range) in edits {
+            let Some(code) = self.class.methods()[*method].code() else {
                 continue;
             };
             out.extend(&bytes[copied..code.at]);
-            out.extend(&self.edited[range]);
+            out.extend(&edited[range.clone()]);
             copied = code.end;
         }
         out.extend(&bytes[copied..]);
-        out
+        (out, self.buffers)
     }
 }
