@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const LIBRARY: &str = "libborescope.so";
 
 /// The agent: `$BORESCOPE_AGENT`, else beside this program, in `deps/` (where cargo puts it when only the program is asked for;
-/// the newer of the two counts) or in `../lib` (where a package puts it).
+/// the newer of the two counts, the first if they are one file) or in `../lib` (where a package puts it).
 pub fn library() -> Result<PathBuf> {
     let found = match std::env::var_os("BORESCOPE_AGENT") {
         Some(given) => {
@@ -45,7 +45,7 @@ fn beside_us() -> Result<PathBuf> {
         .map_err(|e| cannot!("where is this program? {e}"))?;
     let dir = exe.parent().unwrap_or(Path::new("/"));
     let modified = |p: &PathBuf| p.metadata().and_then(|m| m.modified()).ok();
-    let newest = [dir.join(LIBRARY), dir.join("deps").join(LIBRARY)]
+    let newest = [dir.join("deps").join(LIBRARY), dir.join(LIBRARY)]
         .into_iter()
         .filter(|p| p.is_file())
         .max_by_key(modified);
