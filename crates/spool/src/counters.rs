@@ -4,6 +4,7 @@
 //! it is followed, a record belongs to exactly one row (tables and k-SF nodes name theirs), and so the work is linear in
 //! the size of the file whatever it holds. What does not add up is left out and named in [`Damage`].
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::layout::{
@@ -144,8 +145,8 @@ impl std::fmt::Display for Damage {
 pub struct Counters<S> {
     source: S,
     header: Header,
-    /// Nothing is read from here on.
-    end: u64,
+    /// Nothing is read from here on. Moves if the JVM is still running.
+    end: Cell<u64>,
 }
 
 impl<S: Source> Counters<S> {
@@ -191,7 +192,7 @@ impl<S: Source> Counters<S> {
             lost: u64_at(&bytes, LOST),
             ended_at: u64_at(&bytes, ENDED_AT),
         };
-        let end = allocated.min(source.len());
+        let end = Cell::new(allocated.min(source.len()));
         Ok(Counters {
             source,
             header,
@@ -212,8 +213,8 @@ impl<S: Source> Counters<S> {
     /// All rows, in file order.
     pub fn rows(&self) -> Rows<'_, S> {
         let mut damage = Damage::default();
-        if self.end < self.header.allocated {
-            damage.add(self.end, "the file ends before its last chunk does");
+        if self.end.get() < self.header.allocated {
+            damage.add(self.end.get(), "the file ends before its last chunk does");
         }
         Rows {
             counters: self,
@@ -226,8 +227,12 @@ impl<S: Source> Counters<S> {
 
     /// The row at a file offset; `None` = there is none.
     pub fn row(&self, offset: u64) -> Option<Row> {
+        self.row_by(offset, &|at, buf| self.source.read(at, buf))
+    }
+
+    fn row_by(&self, offset: u64, read: &dyn Fn(u64, &mut [u8]) -> bool) -> Option<Row> {
         use layout::row::*;
-        let bytes: [u8; ROW_BYTES as usize] = self.record(offset)?;
+        let bytes: [u8; ROW_BYTES as usize] = self.record(offset, read)?;
         let size = u32_at(&bytes, BYTES);
         let kind = u32_at(&bytes, KIND);
         let edges = if kind == Kind::DenseRow as u32 {
@@ -259,36 +264,63 @@ impl<S: Source> Counters<S> {
     }
 
     /// The edges of a row that were ever taken. `Err` = its edge table is damaged: the reason.
-    pub fn edges(&self, row: &Row) -> Result<Edges<'_, S>, &'static str> {
-        let (at, left, dense) = match row.edges {
-            EdgesAt::Dense(edges) => (row.offset + ROW_BYTES, edges, true),
-            EdgesAt::Hash(0) => (0, 0, false),
-            EdgesAt::Hash(table) => {
-                let slots = self.retry(table, || self.slots(table, row.offset));
-                (
-                    table.wrapping_add(TABLE_BYTES),
-                    slots.ok_or("the edge table of a row is not one")?,
-                    false,
-                )
+    pub fn edges(&self, row: &Row) -> Result<Edges, &'static str> {
+        const NOT_ONE: &str = "the edge table of a row is not one";
+        if self.header.ended {
+            return self
+                .edges_once(row, &|at, buf| self.source.read(at, buf))
+                .ok_or(NOT_ONE);
+        }
+        // The JVM may be growing the row's table right now, and use the outgrown one for another row: what was read counts only if
+        // the row still had that table afterwards.
+        let fresh = |at, buf: &mut [u8]| self.source.read_fresh(at, buf);
+        for _ in 0..16 {
+            let now = self.row_by(row.offset, &fresh).ok_or(NOT_ONE)?;
+            let edges = self.edges_once(&now, &fresh);
+            let same = self
+                .row_by(row.offset, &fresh)
+                .is_some_and(|after| after.edges == now.edges);
+            if let Some(edges) = edges.filter(|_| same) {
+                return Ok(edges);
             }
+        }
+        Err(NOT_ONE)
+    }
+
+    fn edges_once(&self, row: &Row, read: &dyn Fn(u64, &mut [u8]) -> bool) -> Option<Edges> {
+        let (at, len) = match row.edges {
+            EdgesAt::Dense(edges) => (row.offset + ROW_BYTES, u64::from(edges) * DENSE_EDGE_BYTES),
+            EdgesAt::Hash(0) => (0, 0),
+            EdgesAt::Hash(table) => (
+                table.checked_add(TABLE_BYTES)?,
+                self.slots(table, row.offset, read)? * TABLE_EDGE_BYTES,
+            ),
         };
-        Ok(Edges {
-            counters: self,
-            at,
-            left,
-            id: 0,
+        // Never more memory than the file has bytes.
+        if len > 0 && at.checked_add(len)? > self.source.fresh_len() {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        let dense = !row.is_hash();
+        (len == 0 || read(at, &mut bytes)).then_some(Edges {
+            bytes,
+            at: 0,
             dense,
+            base: self.header.base,
         })
     }
 
     /// Number of slots of the table at `offset`, if it is one and `row` owns it.
-    fn slots(&self, offset: u64, row: u64) -> Option<u32> {
+    fn slots(&self, offset: u64, row: u64, read: &dyn Fn(u64, &mut [u8]) -> bool) -> Option<u64> {
         use layout::table::*;
-        let bytes: [u8; TABLE_BYTES as usize] = self.record(offset)?;
-        let slots = u32_at(&bytes, SLOTS);
-        let size = TABLE_BYTES + u64::from(slots) * TABLE_EDGE_BYTES;
+        let mut bytes = [0; TABLE_BYTES as usize];
+        if offset < HEADER_BYTES || offset % 16 != 0 || !read(offset, &mut bytes) {
+            return None;
+        }
+        let slots = u64::from(u32_at(&bytes, SLOTS));
         let right = u32_at(&bytes, layout::row::KIND) == Kind::Table as u32
-            && u64::from(u32_at(&bytes, layout::row::BYTES)) == size
+            && u64::from(u32_at(&bytes, layout::row::BYTES))
+                == TABLE_BYTES + slots * TABLE_EDGE_BYTES
             && u64_at(&bytes, ROW).checked_sub(self.header.base) == Some(row);
         right.then_some(slots)
     }
@@ -302,10 +334,12 @@ impl<S: Source> Counters<S> {
         while ids.len() < limit {
             let Some(id) = at.id else { break };
             ids.push(id);
-            let parent = at
-                .parent
-                .and_then(|parent| self.row(parent))
-                .filter(|parent| parent.method == row.method);
+            let parent = at.parent.and_then(|parent| {
+                self.retry(parent, || {
+                    self.row(parent)
+                        .filter(|parent| parent.method == row.method)
+                })
+            });
             let Some(parent) = parent else {
                 whole = ids.len() == limit;
                 break;
@@ -333,9 +367,8 @@ impl<S: Source> Counters<S> {
                 Some(next) => stack.push((next, 0)),
             }
             while let Some((offset, depth)) = stack.pop() {
-                let node = self
-                    .node(offset)
-                    .filter(|node| node.root == row.offset && node.depth == depth);
+                let fits = |node: &Node| node.root == row.offset && node.depth == depth;
+                let node = self.retry(offset, || self.node(offset).filter(fits));
                 let Some(node) = node.filter(|_| seen.insert(offset)) else {
                     damage.add(offset, "a k-SF node is not one of its tree");
                     continue;
@@ -354,7 +387,8 @@ impl<S: Source> Counters<S> {
 
     fn node(&self, offset: u64) -> Option<Node> {
         use layout::ksf::*;
-        let bytes: [u8; KSF_BYTES as usize] = self.record(offset)?;
+        let bytes: [u8; KSF_BYTES as usize] =
+            self.record(offset, &|at, buf| self.source.read(at, buf))?;
         let link = |at| match u64::from(u32_at(&bytes, at)) {
             0 => None,
             units => Some(units * 16),
@@ -371,28 +405,46 @@ impl<S: Source> Counters<S> {
         })
     }
 
-    /// What a link leads to may be younger than the cached copy of its bytes.
+    /// What a link leads to may be younger than the cached copy of its bytes, and than the end that the file had.
     fn retry<T>(&self, offset: u64, read: impl Fn() -> Option<T>) -> Option<T> {
         read().or_else(|| {
             self.source.refresh(offset);
+            let mut allocated = [0; 8];
+            if !self.header.ended
+                && self
+                    .source
+                    .read_fresh(layout::header::ALLOCATED, &mut allocated)
+            {
+                let end = u64::from_le_bytes(allocated).min(self.source.fresh_len());
+                self.end.set(self.end.get().max(end));
+            }
             read()
         })
     }
 
     /// The first `N` bytes of a record at `offset`, if all of it lies where records are.
-    fn record<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
-        if offset < HEADER_BYTES || offset % 16 != 0 {
+    fn record<const N: usize>(
+        &self,
+        offset: u64,
+        read: &dyn Fn(u64, &mut [u8]) -> bool,
+    ) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        let fits = |size: u64| {
+            offset
+                .checked_add(size)
+                .is_some_and(|end| end <= self.end.get())
+        };
+        if offset < HEADER_BYTES || offset % 16 != 0 || !fits(N as u64) || !read(offset, &mut bytes)
+        {
             return None;
         }
-        let bytes: [u8; N] = self.bytes(offset)?;
-        let size = u64::from(u32_at(&bytes, layout::row::BYTES));
-        (offset.checked_add(size)? <= self.end).then_some(bytes)
+        fits(u64::from(u32_at(&bytes, layout::row::BYTES))).then_some(bytes)
     }
 
     fn bytes<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
-        (offset.checked_add(N as u64)? <= self.end && self.source.read(offset, &mut bytes))
-            .then_some(bytes)
+        let fits = offset.checked_add(N as u64)? <= self.end.get();
+        (fits && self.source.read(offset, &mut bytes)).then_some(bytes)
     }
 }
 
@@ -425,11 +477,11 @@ impl<S: Source> Rows<'_, S> {
     fn next_chunk(&mut self) -> bool {
         use layout::chunk::*;
         let start = self.chunk_end;
-        if start >= self.counters.end {
+        if start >= self.counters.end.get() {
             return false;
         }
         // Whatever is wrong with a chunk header, the chunks after it cannot be found: this is the last step.
-        self.chunk_end = self.counters.end;
+        self.chunk_end = self.counters.end.get();
         let Some(bytes) = self
             .counters
             .bytes::<{ CHUNK_HEADER_BYTES as usize }>(start)
@@ -443,7 +495,7 @@ impl<S: Source> Rows<'_, S> {
             return false;
         }
         let chunk_end = start.saturating_add(size);
-        self.chunk_end = chunk_end.min(self.counters.end);
+        self.chunk_end = chunk_end.min(self.counters.end.get());
         let used_end = start.saturating_add(used);
         if used < CHUNK_HEADER_BYTES || used_end > chunk_end {
             self.damage
@@ -470,8 +522,8 @@ impl<S: Source> Iterator for Rows<'_, S> {
             let head = self.counters.bytes::<16>(offset);
             let size = head.map_or(0, |head| u64::from(u32_at(&head, layout::row::BYTES)));
             if size < 16 || size % 16 != 0 || size > self.used_end - offset {
-                let reason = if self.used_end == self.counters.end
-                    && self.counters.end < self.counters.header.allocated
+                let reason = if self.used_end == self.counters.end.get()
+                    && self.counters.end.get() < self.counters.header.allocated
                 {
                     "a record is cut off"
                 } else {
@@ -496,35 +548,28 @@ impl<S: Source> Iterator for Rows<'_, S> {
 
 /// Iterator over edges: see [`Counters::edges`].
 #[derive(Debug)]
-pub struct Edges<'a, S> {
-    counters: &'a Counters<S>,
-    at: u64,
-    left: u32,
-    id: u32,
+pub struct Edges {
+    bytes: Vec<u8>,
+    at: u32,
     dense: bool,
+    base: u64,
 }
 
-impl<S: Source> Edges<'_, S> {
+impl Edges {
     /// `{u64 next, u64 count}`; `next` is negated in shared arenas. User addresses are below 2^63, so the sign tells.
-    fn dense(&self, bytes: &[u8; 16]) -> Option<Edge> {
+    fn dense(&self, id: u32, bytes: &[u8]) -> Option<Edge> {
         let (next, count) = (u64_at(bytes, 0), u64_at(bytes, 8));
         let address = if next >> 63 == 0 {
             next
         } else {
             next.wrapping_neg()
         };
-        let next = address
-            .checked_sub(self.counters.header.base)
-            .filter(|_| address != 0);
-        (address != 0 || count != 0).then_some(Edge {
-            id: self.id,
-            next,
-            count,
-        })
+        let next = address.checked_sub(self.base).filter(|_| address != 0);
+        (address != 0 || count != 0).then_some(Edge { id, next, count })
     }
 
     /// `{u32 id + 1, u32 next / 16 with the top bit for shared, u64 count}`.
-    fn hash(&self, bytes: &[u8; 16]) -> Option<Edge> {
+    fn hash(bytes: &[u8]) -> Option<Edge> {
         let id = u32_at(bytes, 0).checked_sub(1)?;
         let next = u64::from(u32_at(bytes, 4) & 0x7fff_ffff) * 16;
         Some(Edge {
@@ -535,28 +580,23 @@ impl<S: Source> Edges<'_, S> {
     }
 }
 
-impl<S: Source> Iterator for Edges<'_, S> {
+impl Iterator for Edges {
     type Item = Edge;
 
     fn next(&mut self) -> Option<Edge> {
-        while self.left > 0 {
-            let Some(bytes) = self.counters.bytes::<16>(self.at) else {
-                self.left = 0;
-                return None;
-            };
+        loop {
+            let from = self.at as usize * 16;
+            let bytes = self.bytes.get(from..from + 16)?;
             let edge = if self.dense {
-                self.dense(&bytes)
+                self.dense(self.at, bytes)
             } else {
-                self.hash(&bytes)
+                Self::hash(bytes)
             };
-            self.at += 16;
-            self.left -= 1;
-            self.id = self.id.wrapping_add(1);
+            self.at += 1;
             if edge.is_some() {
                 return edge;
             }
         }
-        None
     }
 }
 

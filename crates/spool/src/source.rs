@@ -1,6 +1,6 @@
 //! Where the bytes of `counters.bin` come from: a slice, or a file that is read a page at a time with a bounded cache.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
@@ -19,6 +19,16 @@ pub trait Source {
 
     /// Fills `buf` from `offset`; false = some of these bytes are not there or cannot be read.
     fn read(&self, offset: u64, buf: &mut [u8]) -> bool;
+
+    /// As [`Source::read`], past any cache.
+    fn read_fresh(&self, offset: u64, buf: &mut [u8]) -> bool {
+        self.read(offset, buf)
+    }
+
+    /// As [`Source::len`], past any cache.
+    fn fresh_len(&self) -> u64 {
+        self.len()
+    }
 
     /// Forgets a cached copy of the bytes at `offset`: the next read sees what the JVM has written meanwhile.
     fn refresh(&self, _offset: u64) {}
@@ -43,7 +53,8 @@ const PAGE: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
-    len: u64,
+    /// As it was at the last look.
+    len: Cell<u64>,
     pages: RefCell<Pages>,
     error: RefCell<Option<io::Error>>,
 }
@@ -62,14 +73,14 @@ struct Pages {
 impl FileSource {
     /// Reads `file`, keeping at most `cache` bytes of it in memory.
     pub fn new(file: File, cache: usize) -> io::Result<FileSource> {
-        let len = file.metadata()?.len();
+        let len = Cell::new(file.metadata()?.len());
         let limit = (cache / PAGE as usize).max(1);
         let pages = Pages {
             limit,
             by_number: HashMap::new(),
             oldest_first: VecDeque::new(),
             last: None,
-            refreshes: 1000,
+            refreshes: 100_000,
         };
         Ok(FileSource {
             file,
@@ -111,7 +122,7 @@ impl FileSource {
 
     fn load(&self, number: u64) -> Option<Rc<[u8]>> {
         let from = number * PAGE;
-        let len = self.len.checked_sub(from)?.min(PAGE) as usize;
+        let len = self.len.get().checked_sub(from)?.min(PAGE) as usize;
         let mut page = vec![0; len];
         match self.file.read_exact_at(&mut page, from) {
             Ok(()) => Some(page.into()),
@@ -125,13 +136,32 @@ impl FileSource {
 
 impl Source for FileSource {
     fn len(&self) -> u64 {
-        self.len
+        self.len.get()
+    }
+
+    fn read_fresh(&self, offset: u64, buf: &mut [u8]) -> bool {
+        match self.file.read_exact_at(buf, offset) {
+            Ok(()) => true,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::UnexpectedEof {
+                    self.error.borrow_mut().get_or_insert(error);
+                }
+                false
+            }
+        }
+    }
+
+    fn fresh_len(&self) -> u64 {
+        if let Ok(file) = self.file.metadata() {
+            self.len.set(file.len());
+        }
+        self.len.get()
     }
 
     fn read(&self, offset: u64, buf: &mut [u8]) -> bool {
         if offset
             .checked_add(buf.len() as u64)
-            .is_none_or(|end| end > self.len)
+            .is_none_or(|end| end > self.len.get())
         {
             return false;
         }

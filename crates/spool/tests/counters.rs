@@ -204,22 +204,20 @@ fn a_sparse_file_is_read_only_where_it_is_used() {
     assert_eq!(edges.values().sum::<u64>(), 15);
 }
 
-/// A page cached before the JVM published a chunk must not hide a table that a later row names.
+/// A running JVM: pages cached before a table was outgrown must not hide the one that took its place.
 #[test]
 fn what_grows_while_it_is_read_is_found() {
-    let small = build(Engine::Automaton, 1, &[(0, 1, vec![vec![0]])]);
-    let large = build(Engine::Automaton, 1, &[(0, 1, vec![(0..40).collect()])]);
+    let image = |ids: Vec<u32>| {
+        Builder::new(Engine::Automaton, 1)
+            .run(0, 1, &[ids])
+            .finish(None)
+    };
+    let (small, large) = (image(vec![0]), image((0..4000).collect()));
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), &large).unwrap();
-    let bytes = |image: &[u8]| std::fs::write(file.path(), image).unwrap();
-    let mut padded = small;
-    padded.resize(large.len(), 0);
-    bytes(&padded);
-    let counters =
-        Counters::new(FileSource::new(file.reopen().unwrap(), 1 << 20).unwrap()).unwrap();
+    std::fs::write(file.path(), small).unwrap();
+    let source = FileSource::new(file.reopen().unwrap(), 1 << 20).unwrap();
+    let counters = Counters::new(source).unwrap();
     let row = counters.rows().next().unwrap();
-    bytes(&large);
-    // The stale copy still says where the first table is; that one was outgrown, so its counts are old but its own.
     assert_eq!(
         counters
             .edges(&row)
@@ -228,16 +226,37 @@ fn what_grows_while_it_is_read_is_found() {
             .sum::<u64>(),
         1
     );
-    counters.source().refresh(row.offset);
-    let row = counters.row(row.offset).unwrap();
+    std::fs::write(file.path(), large).unwrap();
+    assert_eq!(
+        counters.row(row.offset),
+        Some(row),
+        "the cached copy is the old one"
+    );
     assert_eq!(
         counters
             .edges(&row)
             .unwrap()
             .map(|edge| edge.count)
             .sum::<u64>(),
-        40
+        4000
     );
+}
+
+/// A k-SF's new nodes lie beyond the end that the file had. Counts in the cached page are the old ones: a snapshot, not damage.
+#[test]
+fn trees_that_grow_while_they_are_read_are_no_damage() {
+    let image = |ids: Vec<u32>| Builder::new(Engine::Ksf, 3).run(0, 1, &[ids]).finish(None);
+    let ids: Vec<u32> = (0..4000).map(|at| at % 61 * (at % 7)).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), image(vec![0])).unwrap();
+    let source = FileSource::new(file.reopen().unwrap(), 1 << 20).unwrap();
+    let counters = Counters::new(source).unwrap();
+    let row = counters.rows().next().unwrap();
+    std::fs::write(file.path(), image(ids)).unwrap();
+    let (mut items, mut damage) = (0, Damage::default());
+    counters.ksf(&row, &mut damage, |_, count| items += count);
+    assert_eq!(damage, Damage::default());
+    assert!((2000..=4000).contains(&items), "{items}");
 }
 
 #[test]
