@@ -1,7 +1,7 @@
 //! What the JVM tells us: start, class loads, thread ends, its end.
 
 use crate::glob::Glob;
-use crate::instrument::{self, HELPER, Instrumented, Instrumenter};
+use crate::instrument::{self, HELPER, Instrumenter};
 use crate::jvmti::sys::{self, JObject, JavaVm, JniEnv, JvmtiEnv, capability, event};
 use crate::jvmti::{Jni, Jvmti, c_string, flags};
 use crate::memory::{Counters, Setup};
@@ -488,40 +488,31 @@ impl State {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(instrumenter);
-        if known.is_none() && !self.record(jni, loader, name, hash, &class, &done, counters) {
-            return None;
-        }
-        let bytes = done.bytes?;
-        self.known().classes.insert(key, first);
-        Some(bytes)
-    }
-
-    /// Writes down how to decode a class before any of its probes can run; false = it could not be written.
-    #[allow(clippy::too_many_arguments)]
-    fn record(
-        &self,
-        jni: Jni,
-        loader: JObject,
-        name: &str,
-        hash: u64,
-        class: &ClassFile<'_>,
-        done: &Instrumented,
-        counters: &Counters,
-    ) -> bool {
-        for s in &done.skipped {
-            self.log(&Record::Skipped(s.clone()));
-        }
-        for m in &done.methods {
-            counters.set_paths(m.index, m.flow.num_paths);
-        }
-        done.methods.is_empty()
-            || self.log(&Record::Class(meta::Class {
+        if known.is_none() {
+            let record = meta::Class {
                 name: name.to_owned(),
                 loader: self.loader_name(jni, loader),
                 hash,
                 source_file: class.source_file().map(|s| s.to_string()),
-                methods: done.methods.clone(),
-            }))
+                methods: done.methods,
+            };
+            if !self.record(record, done.skipped, counters) {
+                return None;
+            }
+            self.known().classes.insert(key, first);
+        }
+        done.bytes
+    }
+
+    /// Writes down how to decode a class before any of its probes can run; false = it could not be written.
+    fn record(&self, class: meta::Class, skipped: Vec<Skipped>, counters: &Counters) -> bool {
+        for s in skipped {
+            self.log(&Record::Skipped(s));
+        }
+        for m in &class.methods {
+            counters.set_paths(m.index, m.flow.num_paths);
+        }
+        class.methods.is_empty() || self.log(&Record::Class(class))
     }
 
     fn loader_name(&self, jni: Jni, loader: JObject) -> String {

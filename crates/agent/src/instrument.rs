@@ -5,7 +5,7 @@
 
 use crate::memory::dense_limit;
 use borescope_cfg::{Builder, Probe, Then};
-use borescope_classfile::{At, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
+use borescope_classfile::{At, Buffers, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
 use borescope_spool::layout::Engine;
 use borescope_spool::meta;
 
@@ -20,6 +20,7 @@ pub struct Instrumenter {
     flows: Builder,
     edit: MethodEdit,
     code: Vec<u8>,
+    buffers: Buffers,
 }
 
 /// What became of a class.
@@ -63,7 +64,7 @@ impl Instrumenter {
             methods: Vec::new(),
             skipped: Vec::new(),
         };
-        let mut splicer = Splicer::new(class);
+        let mut splicer = Splicer::with_buffers(class, std::mem::take(&mut self.buffers));
         let with_code = class
             .methods()
             .iter()
@@ -108,9 +109,9 @@ impl Instrumenter {
                 }
             }
         }
-        if !out.methods.is_empty() {
-            out.bytes = Some(splicer.finish());
-        }
+        let (bytes, buffers) = splicer.finish_keeping();
+        self.buffers = buffers;
+        out.bytes = (!out.methods.is_empty()).then_some(bytes);
         out
     }
 

@@ -4,12 +4,10 @@
 //! Comes in: classes (ClassFileLoadHook), probe slow paths, thread ends. Goes out: a spool directory (`borescope_spool`). Must never
 //! happen here: an exception, a deadlock, a verify error or a crash in the application; when in doubt the class stays plain.
 
-#[allow(missing_docs)] // names are those of jni.h and jvmti.h
-pub mod jvmti;
-
 mod events;
 pub mod glob;
 pub mod instrument;
+mod jvmti;
 pub mod memory;
 pub mod options;
 mod probes;

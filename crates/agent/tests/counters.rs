@@ -15,11 +15,17 @@ type Activation = (u64, usize, Vec<u32>);
 /// Numbers of paths: dense and hashed under the automaton.
 const PATHS: [u32; 3] = [3, 40, 1 << 29];
 
+/// As in a real numbering, an ID either ends an activation or never does: here the highest one does.
 fn activation() -> impl Strategy<Value = Activation> {
     // Thread 0 stands for a virtual thread: a shared arena.
-    (0..4u64, 0..PATHS.len()).prop_flat_map(|(thread, method)| {
-        let id = prop_oneof![3 => 0..PATHS[method].min(4), 1 => 0..PATHS[method]];
-        (Just(thread), Just(method), prop::collection::vec(id, 0..40))
+    (0..4u64, 0..PATHS.len(), any::<bool>()).prop_flat_map(|(thread, method, returns)| {
+        let last = PATHS[method] - 1;
+        let id = prop_oneof![3 => 0..last.min(4), 1 => 0..last];
+        let ids = prop::collection::vec(id, 0..40).prop_map(move |mut ids| {
+            ids.extend(returns.then_some(last));
+            ids
+        });
+        (Just(thread), Just(method), ids)
     })
 }
 
@@ -55,26 +61,21 @@ fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
     for (m, p) in PATHS.iter().enumerate() {
         c.set_paths(m as u32, *p);
     }
-    let (_, _, shared, _) = c.threads.addresses();
     let mut blocks = HashMap::new();
     for (n, (thread, method, ids)) in activations.iter().enumerate() {
-        // SAFETY: the address of the first shared block, read as the probe helper does.
-        let block = *blocks.entry(*thread).or_insert_with(|| {
-            if *thread == 0 {
-                unsafe { *(shared as *const u64) }
-            } else {
-                c.threads.lease(*thread)
-            }
+        let block = *blocks.entry(*thread).or_insert_with(|| match thread {
+            0 => c.threads.shared_block(0),
+            t => c.threads.lease(*t),
         });
         let mut s = c.new_root(block, *method as u32);
         if engine == Engine::Ksf {
             s = (s - c.base()) >> 4;
         }
-        for (i, &id) in ids.iter().enumerate() {
+        for &id in ids {
             s = if engine == Engine::Ksf {
                 c.miss_ksf(s, id)
             } else {
-                c.miss(s, id, i + 1 == ids.len())
+                c.miss(s, id, id == PATHS[*method] - 1)
             };
         }
         if n % 5 == 4 && *thread != 0 {

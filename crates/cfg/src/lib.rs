@@ -80,7 +80,7 @@ impl Builder {
         self.graph.build(code)?;
         self.loops.find(&mut self.graph);
         let (num_paths, uncut_paths) = self.numbers.run(&mut self.graph, &self.loops);
-        let probes = self.placing.place(&self.graph, &self.numbers);
+        let probes = self.placing.place(code, &self.graph, &self.numbers);
         let flow = Flow {
             blocks: self.graph.blocks.clone(),
             starts: self.numbers.starts.clone(),

@@ -8,7 +8,7 @@
 use crate::flow::{Edge, EdgeKind};
 use crate::graph::{Exit, Graph, NONE};
 use crate::number::Numbers;
-use borescope_classfile::At;
+use borescope_classfile::{At, insn};
 
 /// A piece of code to insert. Probes at one place run in the order in which they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Probe {
     },
     /// At the start of an exception handler, which nothing but exceptions leads to: `caught(s); r = value`.
     Caught {
-        /// First instruction of the handler.
+        /// First instruction of the handler; behind `monitorexit` in a handler that covers itself.
         bci: u16,
         /// The handler's start value.
         value: u32,
@@ -71,18 +71,20 @@ impl Probe {
 pub(crate) struct Placing {
     /// By block: the edge whose probe goes at the block's start.
     at_start: Vec<u32>,
-    handler: Vec<bool>,
+    /// By block: where its `Caught` goes; NONE = it is no handler.
+    caught_at: Vec<u32>,
 }
 
 impl Placing {
     /// Lists the probes of a numbered graph, by the bytecode index of the instruction before or after which they go.
-    pub(crate) fn place(&mut self, graph: &Graph, numbers: &Numbers) -> Vec<Probe> {
+    pub(crate) fn place(&mut self, code: &[u8], graph: &Graph, numbers: &Numbers) -> Vec<Probe> {
         let blocks = graph.blocks.len();
         crate::reset(&mut self.at_start, blocks, NONE);
-        crate::reset(&mut self.handler, blocks, false);
+        crate::reset(&mut self.caught_at, blocks, NONE);
         for &handler in &graph.handlers {
-            self.handler[handler as usize] = true;
+            self.caught_at[handler as usize] = u32::from(graph.blocks[handler as usize].start);
         }
+        self.leave_self_cover(code, graph);
         for (i, edge) in graph.edges.iter().enumerate() {
             // The entry has one more way in than in-edges. (Handlers have no in-edges at all.)
             if edge.to != NONE && edge.to != 0 && numbers.in_degree[edge.to as usize] == 1 {
@@ -110,15 +112,52 @@ impl Placing {
                     probes.extend(act(&into, 0, At::Before(start), Then::Leave, numbers));
                 }
             }
-            if self.handler[block as usize] {
+            let caught_at = self.caught_at[block as usize];
+            if caught_at != NONE {
                 probes.push(Probe::Caught {
-                    bci: start,
+                    bci: caught_at as u16,
                     value: numbers.start_value(block),
                 });
             }
             self.place_out(graph, numbers, block, carried, &mut probes);
         }
         probes
+    }
+
+    /// Moves the `Caught` of javac's monitor handlers (`astore; aload; monitorexit` covered by themselves) behind the range: C1 does not
+    /// compile a method in which a handler that covers itself makes a call ("exception handler covers itself"). What is
+    /// passed over can throw only by a monitorexit without its monitor.
+    fn leave_self_cover(&mut self, code: &[u8], graph: &Graph) {
+        for guard in &graph.guards {
+            if !(guard.start..guard.end).contains(&guard.handler) {
+                continue;
+            }
+            let Ok(block) = graph
+                .blocks
+                .binary_search_by_key(&guard.handler, |b| b.start)
+            else {
+                continue;
+            };
+            let quiet = |op: u8| {
+                (insn::ILOAD..=insn::ALOAD_3).contains(&op)
+                    || (insn::ISTORE..=insn::ASTORE_3).contains(&op)
+                    || op == insn::MONITOREXIT
+            };
+            let mut bci = guard.handler;
+            while bci < guard.end && bci < graph.blocks[block].end {
+                match (
+                    insn::opcode(code, bci.into()),
+                    insn::insn_len(code, bci.into()),
+                ) {
+                    (Ok(op), Ok(len)) if quiet(op) => bci += len as u16,
+                    _ => break,
+                }
+            }
+            let at = &mut self.caught_at[block];
+            if bci == guard.end && bci < graph.blocks[block].end && *at != NONE {
+                *at = (*at).max(bci.into());
+            }
+        }
     }
 
     /// The probes at the end of a block; `carried` = what its only way in has left to be added.

@@ -91,6 +91,11 @@ impl Threads {
         (self.table, TABLE_IDS, self.shared, u64::from(SHARED) - 1)
     }
 
+    /// The block of the shared arena that a virtual thread of this id counts in.
+    pub fn shared_block(&self, tid: u64) -> Addr {
+        load64(self.shared + (tid % u64::from(SHARED)) * 8)
+    }
+
     /// Gives a platform thread a private arena: the address of its block. Falls back to a shared one when there are no more.
     pub fn lease(&self, tid: u64) -> Addr {
         let mut leases = lock(&self.leases);
@@ -100,7 +105,7 @@ impl Threads {
                 leases.fresh += 1;
                 leases.fresh - 1
             }
-            None => return load64(self.shared + (tid % u64::from(SHARED)) * 8),
+            None => return self.shared_block(tid),
         };
         let block = self.blocks + u64::from(arena) * self.block_bytes;
         store64(self.table + tid * 8, block);
