@@ -1,13 +1,15 @@
 //! Reads a profile directory. The manifest's checksums are compared first, so that damage is told as such and never read as counts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use borescope_paths::KIpf;
 
+use crate::model::PathRow;
 use crate::model::{Details, Manifest, Method, MethodDetail, Profile};
-use crate::table::{TableReader, checksum};
+use crate::table::{Column, TableReader, checksum};
 use crate::tables::{self, TABLES};
 use crate::{Error, SCHEMA};
 
@@ -51,6 +53,8 @@ pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
     let files = Files {
         paths: TableReader::open(dir.join("paths.parquet"), tables::PATHS)?,
         kipf: TableReader::open(dir.join("kipf.parquet"), tables::KIPF)?,
+        path_rows: Groups::new(1 << 18),
+        kipf_rows: Groups::new(1 << 21),
     };
     Ok(Profile {
         manifest,
@@ -93,35 +97,71 @@ fn all(
 pub(crate) struct Files {
     paths: TableReader,
     kipf: TableReader,
+    path_rows: Groups<PathRow>,
+    kipf_rows: Groups<(Option<u32>, u32, u64)>,
+}
+
+/// Row groups as last decoded. A group holds many small methods, and a report asks for methods in an order of its own: without this
+/// each of them would decode the whole group again.
+#[derive(Debug)]
+struct Groups<T> {
+    decoded: BTreeMap<usize, Vec<(u32, T)>>,
+    rows: usize,
+    /// Rows to keep: tens of megabytes.
+    most: usize,
+}
+
+impl<T: Clone> Groups<T> {
+    fn new(most: usize) -> Self {
+        Groups {
+            decoded: BTreeMap::new(),
+            rows: 0,
+            most,
+        }
+    }
+
+    /// The rows of a method. `read` gives a row and the method it is of.
+    fn of(
+        &mut self,
+        table: &TableReader,
+        method: u32,
+        mut read: impl FnMut(&mut [Column]) -> Option<(u32, T)>,
+    ) -> Result<Vec<T>, Error> {
+        let mut out = Vec::new();
+        for group in table.groups(i32::try_from(method).ok())? {
+            if !self.decoded.contains_key(&group) {
+                let mut rows = Vec::new();
+                table.rows(group, |columns| {
+                    rows.push(read(columns)?);
+                    Some(())
+                })?;
+                if self.rows + rows.len() > self.most {
+                    self.decoded.clear();
+                    self.rows = 0;
+                }
+                self.rows += rows.len();
+                self.decoded.insert(group, rows);
+            }
+            let rows = self.decoded.get(&group).into_iter().flatten();
+            out.extend(rows.filter(|row| row.0 == method).map(|row| row.1.clone()));
+        }
+        Ok(out)
+    }
 }
 
 impl Files {
     /// Paths and k-IPF of a method. What is read must be as much as `method` says. Needs the files for itself: they have one position.
     pub(crate) fn detail(&mut self, k: u32, method: &Method) -> Result<MethodDetail, Error> {
-        let index = i32::try_from(method.index).ok();
-        let mut paths = Vec::new();
-        for group in self.paths.groups(index)? {
-            self.paths.rows(group, |columns| {
-                let (of, path) = tables::read_path(columns)?;
-                if of == method.index {
-                    paths.push(path);
-                }
-                Some(())
-            })?;
-        }
+        let paths = self
+            .path_rows
+            .of(&self.paths, method.index, tables::read_path)?;
         if paths.len() as u64 != method.paths {
             return Err(self.paths.damaged("not all paths of a method are there"));
         }
-        let mut nodes = Vec::new();
-        for group in self.kipf.groups(index)? {
-            self.kipf.rows(group, |columns| {
-                let node = tables::read_node(columns)?;
-                if node.method == method.index {
-                    nodes.push((node.parent, node.id, node.count));
-                }
-                Some(())
-            })?;
-        }
+        let nodes = self.kipf_rows.of(&self.kipf, method.index, |columns| {
+            let node = tables::read_node(columns)?;
+            Some((node.method, (node.parent, node.id, node.count)))
+        })?;
         if nodes.len() as u64 != method.kipf_nodes {
             return Err(self
                 .kipf
