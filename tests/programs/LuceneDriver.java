@@ -1,4 +1,6 @@
 import java.util.Random;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.apache.lucene.analysis.standard.StandardAnalyzer;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
@@ -27,7 +29,11 @@ import org.apache.lucene.store.ByteBuffersDirectory;
 
 /** Indexes generated documents in memory with one thread and searches them: {@code LuceneDriver DOCUMENTS ROUNDS}. */
 public final class LuceneDriver {
+    private static final Logger LOG = Logger.getLogger("org.apache.lucene");
+
     public static void main(String[] args) throws Exception {
+        // It advises on vector instructions, with the time.
+        LOG.setLevel(Level.OFF);
         Random random = new Random(7);
         String[] words = new String[3000];
         for (int i = 0; i < words.length; i++) {

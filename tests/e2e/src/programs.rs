@@ -32,6 +32,8 @@ pub struct Program {
     pub exit: i32,
     /// Oldest JDK that can run it.
     pub since: u32,
+    /// Newest JDK that can run it.
+    pub until: u32,
     /// Classes (as a glob over methods) whose path counts do not depend on time, threads or hash seeds: equal in every run.
     pub steady: Option<&'static str>,
 }
@@ -45,6 +47,7 @@ const PLAIN: Program = Program {
     stdin: 0,
     exit: 0,
     since: 17,
+    until: u32::MAX,
     steady: None,
 };
 const SCIMARK: Program = Program {
@@ -218,6 +221,8 @@ pub const ALL: &[Program] = &[
         jars: &["groovy-4.0.24"],
         main: "groovy.ui.GroovyMain",
         args: &["{input}/groovy.groovy", "10"],
+        // Its compiler refuses the class files of a newer JDK.
+        until: 23,
         ..PLAIN
     },
     Program {
@@ -404,7 +409,7 @@ pub fn covering(program: &Program) -> Vec<Variant> {
     let number = ALL.iter().position(|p| p.name == program.name).unwrap_or(0);
     JDKS.into_iter()
         .enumerate()
-        .filter(|(_, jdk)| *jdk >= program.since)
+        .filter(|(_, jdk)| program.runs_on(*jdk))
         .map(|(j, jdk)| {
             let i = number * JDKS.len() + j;
             let (engine, k) = ENGINES[i % ENGINES.len()];
@@ -422,7 +427,7 @@ pub fn covering(program: &Program) -> Vec<Variant> {
 /// Every JDK, collector, engine and k.
 pub fn product(program: &Program) -> Vec<Variant> {
     let mut all = Vec::new();
-    for jdk in JDKS.into_iter().filter(|jdk| *jdk >= program.since) {
+    for jdk in JDKS.into_iter().filter(|jdk| program.runs_on(*jdk)) {
         for &collector in collectors(jdk) {
             all.extend(ENGINES.map(|(engine, k)| Variant {
                 jdk,
@@ -516,6 +521,11 @@ fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 }
 
 impl Program {
+    /// Whether a JDK can run it, as it is.
+    pub fn runs_on(&self, jdk: u32) -> bool {
+        (self.since..=self.until).contains(&jdk)
+    }
+
     /// The arguments of `java`, with files going to `out`.
     pub fn arguments(&self, out: &Path) -> Vec<String> {
         let mut arguments: Vec<String> = self.options.iter().map(|o| (*o).to_owned()).collect();
