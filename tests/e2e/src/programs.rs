@@ -726,7 +726,7 @@ pub fn feed(command: &mut Command, lines: usize) -> Output {
 /// `kill -9` of a process, or of a group if negative.
 pub fn kill(pid: &str) {
     let _ = Command::new("sh")
-        .args(["-c", "kill -KILL -- \"$0\"", pid])
+        .args(["-c", "kill -KILL \"$0\"", pid])
         .status();
 }
 
