@@ -24,7 +24,10 @@ const ON_SCREEN: usize = 5;
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let java = jdk::default_java()?;
     if let Some(why) = jdk::Identity::of(&java)?.unsupported() {
-        return Err(cannot!("{}: {why}, or set JAVA_HOME to one", java.display()));
+        return Err(cannot!(
+            "{}: {why}, or set JAVA_HOME to one",
+            java.display()
+        ));
     }
     let program = unpack()?;
     let output = Output::prepare(args.output.as_deref())?;
