@@ -84,7 +84,9 @@ fn build(packages: &[&str], file: &str) -> PathBuf {
     // A test is TARGET/PROFILE/deps/NAME, a program TARGET/PROFILE/NAME.
     let exe = std::env::current_exe().expect("a program has a path");
     let profile = exe.ancestors().skip(1).find(|p| !p.ends_with("deps"));
-    let target = profile.and_then(Path::parent).expect("cargo's target directory");
+    let target = profile
+        .and_then(Path::parent)
+        .expect("cargo's target directory");
     let path = target.join("release").join(file);
     assert!(path.exists(), "cargo did not build {}", path.display());
     path
