@@ -1,8 +1,215 @@
 package hazards;
 
-/** A switch with 500 cases in a loop, each case another path. */
+/** Switches with hundreds of cases, each another path; in a loop, and too big to be instrumented. */
 class BigSwitch {
     static int step(int x) { // activations: 1000, unfinished: 0
+        switch (x) {
+            case 0: return 11;
+            case 1: return 48;
+            case 2: return 85;
+            case 3: return 122;
+            case 4: return 159;
+            case 5: return 196;
+            case 6: return 33;
+            case 7: return 70;
+            case 8: return 107;
+            case 9: return 144;
+            case 10: return 181;
+            case 11: return 18;
+            case 12: return 55;
+            case 13: return 92;
+            case 14: return 129;
+            case 15: return 166;
+            case 16: return 3;
+            case 17: return 40;
+            case 18: return 77;
+            case 19: return 114;
+            case 20: return 151;
+            case 21: return 188;
+            case 22: return 25;
+            case 23: return 62;
+            case 24: return 99;
+            case 25: return 136;
+            case 26: return 173;
+            case 27: return 10;
+            case 28: return 47;
+            case 29: return 84;
+            case 30: return 121;
+            case 31: return 158;
+            case 32: return 195;
+            case 33: return 32;
+            case 34: return 69;
+            case 35: return 106;
+            case 36: return 143;
+            case 37: return 180;
+            case 38: return 17;
+            case 39: return 54;
+            case 40: return 91;
+            case 41: return 128;
+            case 42: return 165;
+            case 43: return 2;
+            case 44: return 39;
+            case 45: return 76;
+            case 46: return 113;
+            case 47: return 150;
+            case 48: return 187;
+            case 49: return 24;
+            case 50: return 61;
+            case 51: return 98;
+            case 52: return 135;
+            case 53: return 172;
+            case 54: return 9;
+            case 55: return 46;
+            case 56: return 83;
+            case 57: return 120;
+            case 58: return 157;
+            case 59: return 194;
+            case 60: return 31;
+            case 61: return 68;
+            case 62: return 105;
+            case 63: return 142;
+            case 64: return 179;
+            case 65: return 16;
+            case 66: return 53;
+            case 67: return 90;
+            case 68: return 127;
+            case 69: return 164;
+            case 70: return 1;
+            case 71: return 38;
+            case 72: return 75;
+            case 73: return 112;
+            case 74: return 149;
+            case 75: return 186;
+            case 76: return 23;
+            case 77: return 60;
+            case 78: return 97;
+            case 79: return 134;
+            case 80: return 171;
+            case 81: return 8;
+            case 82: return 45;
+            case 83: return 82;
+            case 84: return 119;
+            case 85: return 156;
+            case 86: return 193;
+            case 87: return 30;
+            case 88: return 67;
+            case 89: return 104;
+            case 90: return 141;
+            case 91: return 178;
+            case 92: return 15;
+            case 93: return 52;
+            case 94: return 89;
+            case 95: return 126;
+            case 96: return 163;
+            case 97: return 0;
+            case 98: return 37;
+            case 99: return 74;
+            case 100: return 111;
+            case 101: return 148;
+            case 102: return 185;
+            case 103: return 22;
+            case 104: return 59;
+            case 105: return 96;
+            case 106: return 133;
+            case 107: return 170;
+            case 108: return 7;
+            case 109: return 44;
+            case 110: return 81;
+            case 111: return 118;
+            case 112: return 155;
+            case 113: return 192;
+            case 114: return 29;
+            case 115: return 66;
+            case 116: return 103;
+            case 117: return 140;
+            case 118: return 177;
+            case 119: return 14;
+            case 120: return 51;
+            case 121: return 88;
+            case 122: return 125;
+            case 123: return 162;
+            case 124: return 199;
+            case 125: return 36;
+            case 126: return 73;
+            case 127: return 110;
+            case 128: return 147;
+            case 129: return 184;
+            case 130: return 21;
+            case 131: return 58;
+            case 132: return 95;
+            case 133: return 132;
+            case 134: return 169;
+            case 135: return 6;
+            case 136: return 43;
+            case 137: return 80;
+            case 138: return 117;
+            case 139: return 154;
+            case 140: return 191;
+            case 141: return 28;
+            case 142: return 65;
+            case 143: return 102;
+            case 144: return 139;
+            case 145: return 176;
+            case 146: return 13;
+            case 147: return 50;
+            case 148: return 87;
+            case 149: return 124;
+            case 150: return 161;
+            case 151: return 198;
+            case 152: return 35;
+            case 153: return 72;
+            case 154: return 109;
+            case 155: return 146;
+            case 156: return 183;
+            case 157: return 20;
+            case 158: return 57;
+            case 159: return 94;
+            case 160: return 131;
+            case 161: return 168;
+            case 162: return 5;
+            case 163: return 42;
+            case 164: return 79;
+            case 165: return 116;
+            case 166: return 153;
+            case 167: return 190;
+            case 168: return 27;
+            case 169: return 64;
+            case 170: return 101;
+            case 171: return 138;
+            case 172: return 175;
+            case 173: return 12;
+            case 174: return 49;
+            case 175: return 86;
+            case 176: return 123;
+            case 177: return 160;
+            case 178: return 197;
+            case 179: return 34;
+            case 180: return 71;
+            case 181: return 108;
+            case 182: return 145;
+            case 183: return 182;
+            case 184: return 19;
+            case 185: return 56;
+            case 186: return 93;
+            case 187: return 130;
+            case 188: return 167;
+            case 189: return 4;
+            case 190: return 41;
+            case 191: return 78;
+            case 192: return 115;
+            case 193: return 152;
+            case 194: return 189;
+            case 195: return 26;
+            case 196: return 63;
+            case 197: return 100;
+            case 198: return 137;
+            case 199: return 174;
+            default: return 0;
+        }
+    }
+
+    // With probes it would pass 8,000 bytes, and never be compiled.
+    static int tooBig(int x) { // plain
         switch (x) {
             case 0: return 11;
             case 1: return 48;
@@ -504,7 +711,7 @@ class BigSwitch {
             case 497: return 400;
             case 498: return 437;
             case 499: return 474;
-            default: return 0; // runs: 0
+            default: return 0;
         }
     }
 
@@ -821,8 +1028,8 @@ class BigSwitch {
     static void main(String[] args) { // activations: 1
         int x = 0;
         for (int i = 0; i < 1000; i++) {
-            x = step(x); // runs: 1000
+            x = step(x % 200); // runs: 1000
         }
-        System.out.println(x + loop(600));
+        System.out.println(x + loop(600) + tooBig(7));
     }
 }
