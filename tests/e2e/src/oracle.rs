@@ -366,3 +366,131 @@ fn paths_of(
     }
     Ok((ids, unfinished))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{Handler, Insn};
+    use crate::witness::Step;
+
+    /// Instructions of one byte: (kind, successors), with the handlers given as (start, end, target).
+    fn code(insns: &[(Kind, &[u16])], handlers: &[(u16, u16, u16)]) -> Code {
+        let insn = |(kind, next): &(Kind, &[u16])| Insn {
+            len: 1,
+            kind: *kind,
+            next: next.to_vec(),
+        };
+        Code {
+            name: "m".into(),
+            descriptor: "()V".into(),
+            insns: (0..).zip(insns.iter().map(insn)).collect(),
+            handlers: handlers
+                .iter()
+                .map(|&(start, end, target)| Handler { start, end, target })
+                .collect(),
+            lines: Vec::new(),
+        }
+    }
+
+    fn counts(
+        code: &Code,
+        steps: &str,
+        end: End,
+        k: usize,
+    ) -> Result<(Counts, Vec<Ranges>), String> {
+        let step = |text: &str| Step {
+            caught: text.starts_with('!'),
+            bci: text.trim_start_matches('!').parse().expect("a number"),
+        };
+        let run = Run {
+            count: 1,
+            end,
+            steps: steps.split(' ').map(step).collect(),
+        };
+        let mut interner = Interner::default();
+        let counts = derive(
+            code,
+            &shape(code),
+            &[run],
+            k,
+            std::iter::empty(),
+            &mut interner,
+        )?;
+        Ok((counts, interner.paths))
+    }
+
+    /// 0: head, leaves to 3; 1: may throw; 2: back to 0; 3: return; 4: handler of 1, goes to 2.
+    fn looping() -> Code {
+        let plain = Kind::Plain;
+        code(
+            &[
+                (plain, &[1, 3]),
+                (plain, &[2]),
+                (plain, &[0]),
+                (Kind::Return, &[]),
+                (plain, &[2]),
+            ],
+            &[(1, 2, 4)],
+        )
+    }
+
+    #[test]
+    fn back_edges_by_dominators() {
+        let shape = shape(&looping());
+        assert_eq!(shape.back, HashSet::from([(2, 0)]));
+        assert!(shape.open.is_empty());
+        // From 0: round, or out; from the handler: round.
+        assert_eq!(shape.num_paths, Some(3.0));
+    }
+
+    #[test]
+    fn two_entries_leave_a_choice() {
+        let plain = Kind::Plain;
+        let shape = shape(&code(
+            &[
+                (plain, &[1, 2]),
+                (plain, &[2]),
+                (plain, &[1, 3]),
+                (Kind::Return, &[]),
+            ],
+            &[],
+        ));
+        assert!(shape.back.is_empty());
+        assert_eq!(shape.open, HashSet::from([(1, 2), (2, 1)]));
+    }
+
+    #[test]
+    fn sequences_go_on_across_a_handler() {
+        let (counts, paths) =
+            counts(&looping(), "0 1 2 0 1 !4 2 0 3", End::Return, 2).expect("a sound record");
+        assert_eq!(
+            paths,
+            [vec![(0, 3)], vec![(4, 5), (2, 3)], vec![(0, 1), (3, 4)]]
+        );
+        assert_eq!((counts.activations, counts.unfinished), (1, 1));
+        let grams: BTreeMap<Vec<u32>, u64> = [vec![0], vec![1], vec![2], vec![0, 1], vec![1, 2]]
+            .map(|g| (g, 1))
+            .into();
+        assert_eq!(counts.grams, grams);
+    }
+
+    #[test]
+    fn records_that_contradict_the_code_are_refused() {
+        let wrong = [
+            ("0 2", End::Live, "2 follows 0 without an exception"),
+            ("0 !4", End::Live, "no handler from 0 to 4"),
+            ("0 1", End::Return, "returned at 1"),
+            ("9", End::Live, "no instruction at 9"),
+        ];
+        for (steps, end, message) in wrong {
+            assert_eq!(
+                counts(&looping(), steps, end, 1).err().as_deref(),
+                Some(message)
+            );
+        }
+        let live = counts(&looping(), "0 1 2 0 1", End::Live, 1)
+            .expect("a sound record")
+            .0;
+        assert_eq!((live.unfinished, live.grams.len()), (1, 1));
+    }
+}

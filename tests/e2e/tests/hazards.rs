@@ -4,6 +4,7 @@
 use borescope_e2e::compare::Witnessed;
 use borescope_e2e::expect::Target;
 use borescope_e2e::hazards::{Job, suite};
+use borescope_e2e::report::PathCount;
 use borescope_e2e::{JDKS, jdk, root, run, sources};
 use std::process::Command;
 
@@ -142,6 +143,70 @@ fn second_agent_in_both_orders() {
                 same(&job, 0);
             }
         }
+    }
+}
+
+#[test]
+fn thousands_of_classes_unloaded() {
+    for jdk in JDKS {
+        let job = Job {
+            jdk,
+            options: vec!["-Xmx64m"],
+            targets: vec!["Unloading:5000"],
+            ..Job::default()
+        };
+        let plain = job.plain();
+        for engine in ["automaton", "ksf"] {
+            let (profiled, report) = job.profile(engine, 3);
+            assert_eq!(
+                (profiled.status, &profiled.stdout),
+                (plain.status, &plain.stdout)
+            );
+            let thrown: Vec<_> = report
+                .methods
+                .iter()
+                .filter(|m| m.class == "hazards.Thrown" && m.method == "applyAsInt")
+                .collect();
+            assert_eq!(thrown.len(), 1, "equal bytes share one table");
+            let items: u64 = thrown[0].paths.iter().map(|p| p.count).sum();
+            assert_eq!(
+                (thrown[0].activations, items),
+                (5000, 25_000),
+                "JDK {jdk}, {engine}"
+            );
+        }
+    }
+}
+
+/// The worked example of the source document: 14 paths in the trace, <C D D C> three times.
+#[test]
+fn worked_example() {
+    let job = Job {
+        jdk: 17,
+        targets: vec!["WorkedExample"],
+        ..Job::default()
+    };
+    for engine in ["automaton", "ksf"] {
+        let (_, report) = job.profile(engine, 4);
+        let trace = report
+            .methods
+            .iter()
+            .find(|m| m.method == "trace")
+            .expect("trace is reported");
+        assert_eq!(trace.num_paths, "8");
+        assert_eq!(trace.paths.iter().map(|p| p.count).sum::<u64>(), 14);
+        // The paths that go round: through the line of block C, and through that of D.
+        let id = |line| {
+            let round = |p: &&PathCount| p.count == 6 && p.lines.contains(&line);
+            let path = trace.paths.iter().find(round);
+            path.unwrap_or_else(|| panic!("no path runs 6 times through line {line}"))
+                .id
+                .clone()
+        };
+        let (c, d) = (id(13), id(15));
+        let gram = [c.clone(), d.clone(), d, c];
+        let count = trace.ngrams.iter().find(|(ids, _)| *ids == gram);
+        assert_eq!(count.map(|(_, n)| *n), Some(3), "{engine}");
     }
 }
 
