@@ -17,7 +17,7 @@ import java.util.zip.ZipOutputStream;
 
 /**
  * Links, so verifies, classes without initialising any, as they are and as they were rewritten. {@code Link JOBS...}: a job is a file of
- * lines: the jar, the jar of rewritten classes, the class path of both (one line), then for each class a line with its entry in both
+ * lines: the jar, the jar of rewritten classes, the class path of both (one line, empty for the JDK's own), then for each class a line with its entry in both
  * jars. Prints {@code entry TAB error as it is TAB error when rewritten} for each class that fails rewritten (- for no error),
  * then {@code linked TAB classes TAB classes that fail in both TAB rewritten classes}. {@code Link --modules JAR} writes the JDK's own classes to a jar.
  */
@@ -110,22 +110,28 @@ public final class Link {
             this.open = open;
         }
 
-        /** Child first: some jars hold classes that the JDK has as well (XML interfaces, the JDK's own). */
+        /** The JDK's own classes (no class path) are to be defined once more, by this loader; otherwise the JDK comes first as usual. */
         @Override
         protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!path[0].isEmpty() || name.startsWith("java.")) {
+                return super.loadClass(name, resolve);
+            }
             synchronized (getClassLoadingLock(name)) {
                 Class<?> c = findLoadedClass(name);
-                if (c == null && !name.startsWith("java.")) {
-                    try {
-                        byte[] bytes = find(name.replace('.', '/') + ".class");
-                        if (bytes != null) {
-                            c = defineClass(name, bytes, 0, bytes.length);
-                        }
-                    } catch (IOException e) {
-                        throw new ClassNotFoundException(name, e);
-                    }
+                return c != null ? c : findClass(name);
+            }
+        }
+
+        @Override
+        protected Class<?> findClass(String name) throws ClassNotFoundException {
+            try {
+                byte[] bytes = find(name.replace('.', '/') + ".class");
+                if (bytes == null) {
+                    throw new ClassNotFoundException(name);
                 }
-                return c != null ? c : super.loadClass(name, resolve);
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (IOException e) {
+                throw new ClassNotFoundException(name, e);
             }
         }
 
