@@ -23,14 +23,19 @@ const ON_SCREEN: usize = 5;
 /// Runs it.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let java = jdk::default_java()?;
-    if let Some(why) = jdk::Identity::of(&java)?.unsupported() {
-        return Err(cannot!(
+    let output = Output::prepare(args.output.as_deref())?;
+    let usable = jdk::Identity::of(&java).and_then(|jdk| match jdk.unsupported() {
+        Some(why) => Err(cannot!(
             "{}: {why}, or set JAVA_HOME to one",
             java.display()
-        ));
+        )),
+        None => Ok(()),
+    });
+    if let Err(e) = usable {
+        output.discard_if_empty();
+        return Err(e);
     }
     let program = unpack()?;
-    let output = Output::prepare(args.output.as_deref())?;
     say::note(format_args!(
         "profiling the bundled program {MAIN} with k = {} on {}",
         args.k,
