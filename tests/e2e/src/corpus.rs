@@ -64,7 +64,7 @@ pub struct Tally {
     pub changed: Vec<String>,
     /// Instrumented methods.
     pub methods: u64,
-    /// Methods that stay plain, by reason (numbers in it replaced by N).
+    /// Methods that stay plain, by reason.
     pub plain: BTreeMap<String, u64>,
 }
 
@@ -81,19 +81,6 @@ impl Tally {
             *self.plain.entry(reason).or_default() += count;
         }
     }
-}
-
-/// A reason without its numbers.
-fn kind(reason: &str) -> String {
-    let mut out = String::new();
-    for c in reason.chars() {
-        match c.is_ascii_digit() {
-            false => out.push(c),
-            true if !out.ends_with('N') => out.push('N'),
-            true => {}
-        }
-    }
-    out
 }
 
 /// Splices and instruments every class of `jar`, engines by turns from `first` on, and writes the instrumented classes to a jar `out` and a
@@ -117,7 +104,7 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
         }
         entries.push(entry.to_owned());
         if let Some(reason) = borescope::instrument::refuse(&class) {
-            *tally.plain.entry(kind(&reason)).or_default() +=
+            *tally.plain.entry(reason).or_default() +=
                 u64::from(borescope::instrument::method_count(&class));
             return;
         }
@@ -125,7 +112,7 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
         let done = instrumenter.instrument(&class, engine, 0);
         tally.methods += done.methods.len() as u64;
         for skipped in done.skipped {
-            *tally.plain.entry(kind(&skipped.reason)).or_default() += 1;
+            *tally.plain.entry(skipped.reason).or_default() += 1;
         }
         if let Some(new) = done.bytes {
             tally.grown += new.len() as u64;

@@ -2,9 +2,12 @@
 //! through full instrumentation, and the JVM then verifies it (`-Xverify:all`, linked without being initialised) on JDK 17 and 25.
 //! An error that the class as it was does not give is a failure. The number of methods that stay plain is printed by reason.
 
+use borescope_classfile::ClassFile;
 use borescope_e2e::corpus::{Tally, instrument, jars};
 use borescope_e2e::programs::drivers;
 use borescope_e2e::{java, root, run};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -159,4 +162,56 @@ fn jdk_17_itself() {
 #[test]
 fn jdk_25_itself() {
     modules(25, 3);
+}
+
+/// The judge itself: a class that was rewritten wrongly (a constructor that returns an int) is found, in both JDKs.
+#[test]
+fn broken_class_is_found() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let bytes = std::fs::read(drivers().join("Check.class")).expect("compiled driver");
+    let class = ClassFile::parse(&bytes).expect("a class file");
+    let code = class
+        .methods()
+        .iter()
+        .find(|m| m.name() == "<init>")
+        .and_then(|m| m.code())
+        .expect("a constructor")
+        .code;
+    let last = code
+        .iter()
+        .rposition(|&b| b == 0xb1)
+        .expect("a return instruction");
+    let at = code.as_ptr().addr() - bytes.as_ptr().addr() + last;
+    let mut broken = bytes.clone();
+    broken[at] = 0xac;
+    for (name, bytes) in [("good.jar", &bytes), ("broken.jar", &broken)] {
+        let mut zip = zip::ZipWriter::new(File::create(dir.path().join(name)).expect("jar"));
+        let stored = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored);
+        zip.start_file("Check.class", stored).expect("entry");
+        zip.write_all(bytes).expect("entry");
+        zip.finish().expect("jar");
+    }
+    let (good, broken) = (dir.path().join("good.jar"), dir.path().join("broken.jar"));
+    let job = dir.path().join("job");
+    let lines = format!(
+        "{}\n{}\n{}\nCheck.class",
+        good.display(),
+        broken.display(),
+        good.display()
+    );
+    std::fs::write(&job, lines).expect("job");
+    for jdk in [17, 25] {
+        let output = run(Command::new(java(jdk))
+            .args(["-Xverify:all", "-cp"])
+            .arg(drivers())
+            .arg("Link")
+            .arg(&job));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            text.starts_with("Check.class\t-\tjava.lang.VerifyError: "),
+            "{text}"
+        );
+        assert!(text.ends_with("linked\t1\t0\t1\n"), "{text}");
+    }
 }
