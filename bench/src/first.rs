@@ -206,20 +206,12 @@ fn head(args: &Args) -> Result<String> {
         std::thread::available_parallelism()?
     );
     for &jdk in &args.jdk {
-        let release = std::fs::read_to_string(borescope_e2e::jdk(jdk).join("release"))?;
-        let value = |key: &str| {
-            release
-                .lines()
-                .find_map(|l| l.strip_prefix(key)?.strip_prefix('='))
-                .unwrap_or("?")
-                .trim_matches('"')
-                .to_owned()
-        };
+        let output = Command::new(java(jdk)).arg("-version").output()?;
+        let version = String::from_utf8_lossy(&output.stderr);
         writeln!(
             text,
-            "- JDK {jdk}: {} {}",
-            value("IMPLEMENTOR"),
-            value("JAVA_RUNTIME_VERSION")
+            "- JDK {jdk}: {}",
+            version.lines().nth(1).unwrap_or("unknown")
         )?;
     }
     Ok(text)
