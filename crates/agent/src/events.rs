@@ -33,8 +33,8 @@ const NEVER: [&str; 13] = [
     "jdk/internal/reflect/*",
     "java/lang/invoke/*",
 ];
-/// Hidden classes named in the report at most.
-const MOST_HIDDEN: usize = 10_000;
+/// Most classes in `Known::named`.
+const MOST_NAMED: usize = 10_000;
 
 static STATE: OnceLock<State> = OnceLock::new();
 
@@ -52,7 +52,8 @@ struct State {
 struct Known {
     /// First method index by (name, hash of the bytes): the same bytes loaded again count in the same tables.
     classes: HashMap<(String, u64), u32>,
-    hidden: HashSet<String>,
+    /// Classes named in the log that could come again and again.
+    named: HashSet<String>,
 }
 
 /// Starts in Agent_OnLoad; the error is one line for the user.
@@ -336,11 +337,7 @@ unsafe extern "system" fn on_class_prepare(
             } else {
                 name.to_owned()
             };
-            let fresh = {
-                let mut known = state.known();
-                known.hidden.len() < MOST_HIDDEN && known.hidden.insert(shown.clone())
-            };
-            if fresh {
+            if state.first_time(&shown) {
                 state.skip_class(&shown, if lambda {
                     "hidden class, not visible to agents (the lambda's body is counted in its host class)"
                 } else {
@@ -401,6 +398,12 @@ impl State {
         self.log.get().is_some_and(|l| l.append(record))
     }
 
+    /// Whether a class that may come under many suffixes or many times is to be named in the report now.
+    fn first_time(&self, name: &str) -> bool {
+        let mut known = self.known();
+        known.named.len() < MOST_NAMED && known.named.insert(name.to_owned())
+    }
+
     fn skip_class(&self, name: &str, reason: &str) {
         self.log(&Record::Skipped(Skipped {
             class: name.to_owned(),
@@ -424,7 +427,7 @@ impl State {
             return false;
         }
         let never = any(&self.never);
-        if never && name != HELPER {
+        if never && name != HELPER && self.first_time(name) {
             self.skip_class(name, "the probes themselves run through it");
         }
         !never
