@@ -185,7 +185,7 @@ pub const ALL: &[Program] = &[
         options: &["-Dpython.cachedir.skip=true"],
         main: "org.python.util.jython",
         args: &["{input}/jython.py", "2"],
-        exit: 3,
+        exit: 1,
         ..PLAIN
     },
     Program {
