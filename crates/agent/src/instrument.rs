@@ -5,6 +5,10 @@
 
 use crate::memory::dense_limit;
 use borescope_cfg::{Builder, Probe, Then};
+use borescope_classfile::insn::{
+    BIPUSH, IADD, ICONST_0, IINC, ILOAD, ILOAD_0, INVOKESTATIC, ISTORE, ISTORE_0, LDC_W, LLOAD,
+    LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
+};
 use borescope_classfile::{At, Buffers, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
 use borescope_spool::layout::Engine;
 use borescope_spool::meta;
@@ -217,24 +221,14 @@ impl Helper {
     }
 }
 
-const ILOAD: u8 = 21;
-const LLOAD: u8 = 22;
-const ISTORE: u8 = 54;
-const LSTORE: u8 = 55;
-const IADD: u8 = 96;
-const IINC: u8 = 132;
-const INVOKESTATIC: u8 = 184;
-const WIDE: u8 = 196;
-
 /// iload, lload, istore or lstore in its shortest form.
 fn local(code: &mut Vec<u8>, op: u8, index: u16) {
     if index < 4 {
-        // The one-byte forms: iload_0 = 26, lload_0 = 30, istore_0 = 59, lstore_0 = 63.
         let first = match op {
-            ILOAD => 26,
-            LLOAD => 30,
-            ISTORE => 59,
-            _ => 63,
+            ILOAD => ILOAD_0,
+            LLOAD => LLOAD_0,
+            ISTORE => ISTORE_0,
+            _ => LSTORE_0,
         };
         code.push(first + index as u8);
     } else if index < 256 {
@@ -248,14 +242,14 @@ fn local(code: &mut Vec<u8>, op: u8, index: u16) {
 /// Pushes a constant: iconst, bipush, sipush or ldc_w.
 fn push(code: &mut Vec<u8>, pool: &mut Splicer<'_>, value: u32) -> Result<(), Plain> {
     match value {
-        0..=5 => code.push(3 + value as u8),
-        6..=127 => code.extend([16, value as u8]),
+        0..=5 => code.push(ICONST_0 + value as u8),
+        6..=127 => code.extend([BIPUSH, value as u8]),
         128..=32767 => {
-            code.push(17);
+            code.push(SIPUSH);
             code.extend((value as u16).to_be_bytes());
         }
         _ => {
-            code.push(19);
+            code.push(LDC_W);
             code.extend(pool.integer(value as i32)?.to_be_bytes());
         }
     }

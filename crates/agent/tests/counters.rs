@@ -7,7 +7,6 @@ use borescope_spool::counters::{Counters as Reader, Damage};
 use borescope_spool::layout::Engine;
 use proptest::prelude::*;
 use std::collections::HashMap;
-use std::fs::File;
 
 /// One activation: (thread, method, path IDs).
 type Activation = (u64, usize, Vec<u32>);
@@ -38,29 +37,28 @@ fn engine() -> impl Strategy<Value = Engine> {
     ]
 }
 
+/// Counters on an empty file, for methods of these numbers of paths.
+fn counters(file: &tempfile::NamedTempFile, setup: Setup, paths: &[u32]) -> Counters {
+    let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
+    assert_eq!(c.reserve_methods(paths.len() as u32), Some(0));
+    for (m, p) in paths.iter().enumerate() {
+        c.set_paths(m as u32, *p);
+    }
+    c
+}
+
 /// Runs the activations, thread by thread interleaved as they come, and returns the file's bytes.
 fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("counters.bin");
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .unwrap();
-    let c = Counters::new(
-        file,
-        &Setup {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let c = counters(
+        &file,
+        Setup {
             engine,
             k,
             memory: 64 << 20,
         },
-    )
-    .unwrap();
-    assert_eq!(c.reserve_methods(PATHS.len() as u32), Some(0));
-    for (m, p) in PATHS.iter().enumerate() {
-        c.set_paths(m as u32, *p);
-    }
+        &PATHS,
+    );
     let mut blocks = HashMap::new();
     for (n, (thread, method, ids)) in activations.iter().enumerate() {
         let block = *blocks.entry(*thread).or_insert_with(|| match thread {
@@ -85,7 +83,7 @@ fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
         }
     }
     c.end(1);
-    std::fs::read(&path).unwrap()
+    std::fs::read(file.path()).unwrap()
 }
 
 fn forests(bytes: &[u8], k: u32, engine: Engine) -> (Vec<KIpf>, Vec<u64>) {
@@ -144,25 +142,16 @@ proptest! {
 
 #[test]
 fn memory_limit_stops_counting_and_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("counters.bin");
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .unwrap();
-    let c = Counters::new(
-        file,
-        &Setup {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let c = counters(
+        &file,
+        Setup {
             engine: Engine::Automaton,
             k: 16,
             memory: 1 << 20,
         },
-    )
-    .unwrap();
-    c.reserve_methods(1);
-    c.set_paths(0, 16);
+        &[16],
+    );
     let block = c.threads.lease(7);
     let mut x = 1u32;
     for _ in 0..200 {
@@ -172,7 +161,7 @@ fn memory_limit_stops_counting_and_says_so() {
             s = c.miss(s, x >> 28, false);
         }
     }
-    let bytes = std::fs::read(&path).unwrap();
+    let bytes = std::fs::read(file.path()).unwrap();
     let reader = Reader::new(&bytes[..]).unwrap();
     assert!(bytes.len() <= 1 << 20);
     let counted: u64 = reader
