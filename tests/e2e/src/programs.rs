@@ -24,7 +24,7 @@ pub struct Program {
     options: &'static [&'static str],
     /// Main class.
     main: &'static str,
-    /// Arguments; `{out}` is the directory for files, `{input}` that of the inputs, `{lang3}` and `{ecj}` are source trees.
+    /// Arguments; `{out}` is the directory for files, `{input}` that of the inputs, `{lang3}` and `{ecj-parser}` are source trees.
     args: &'static [&'static str],
     /// Lines that are piped to its standard input.
     stdin: usize,
@@ -291,7 +291,7 @@ pub fn workload(name: &str) -> Option<Program> {
                 "-proceedOnError",
                 "-d",
                 "{out}",
-                "{ecj}",
+                "{ecj-parser}",
             ],
             ..PLAIN
         },
@@ -536,7 +536,11 @@ impl Program {
                 "{lang3}" => source_tree("commons-lang3-3.17.0-sources")
                     .display()
                     .to_string(),
-                "{ecj}" => source_tree("ecj-3.38.0-sources").display().to_string(),
+                // Against the rest of ecj in its jar. (The whole needs javax.lang.model of a JDK newer than 17.)
+                "{ecj-parser}" => source_tree("ecj-3.38.0-sources")
+                    .join("org/eclipse/jdt/internal/compiler/parser")
+                    .display()
+                    .to_string(),
                 a => a.replace(
                     "{input}",
                     &root().join("tests/programs/input").display().to_string(),
