@@ -205,8 +205,9 @@ fn ctrl_c_on_a_terminal_reaches_the_program_once_and_the_profile_is_sealed() {
         r#"agent "$1"; n=0; trap 'n=$((n+1))' INT; sleep 600 >&- 2>&- <&- & echo ready; while [ $n = 0 ]; do wait $!; done
 kill $!; echo interrupted; read line; echo "$line after $n"; exit 9"#,
     );
+    // `exec`: a shell that stays (dash) would die of the SIGINT itself, and `script` would report that.
     let cli = format!(
-        "{} paths -q -o out -- java",
+        "exec {} paths -q -o out -- java",
         env!("CARGO_BIN_EXE_borescope")
     );
     let mut terminal = w
