@@ -64,6 +64,17 @@ pub struct Edge {
     pub value: u32,
 }
 
+/// A short diamond or triangle whose ways are not told apart: a branch, one or two arms, and the block where they meet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Merged {
+    /// The block that ends in the branch. Its only edge is Forward to `join`.
+    pub head: u32,
+    /// The blocks between, one or two, by bytecode index. No edge leads to them or from them, no path names them.
+    pub arms: Vec<u32>,
+    /// The block where the ways meet.
+    pub join: u32,
+}
+
 /// The numbered control flow of one method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -73,6 +84,8 @@ pub struct Flow {
     pub starts: Vec<Start>,
     /// Edges, by source block, then by value.
     pub edges: Vec<Edge>,
+    /// Branches whose ways are not told apart, by head.
+    pub merged: Vec<Merged>,
     /// Number of path IDs: all IDs are below it. At most 2^30.
     pub num_paths: u32,
     /// Number of paths had no edge been cut, in decimal (may exceed 2^127).

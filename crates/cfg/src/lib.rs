@@ -15,7 +15,7 @@ mod validate;
 
 use flow::Flow;
 pub use number::MAX_PATHS;
-pub use probe::{Probe, Then};
+pub use probe::{Probe, Then, Turns};
 pub use validate::Invalid;
 
 /// Why a method gets no probes.
@@ -34,6 +34,15 @@ pub enum Skip {
     /// The code is not what a JVM's verifier accepts.
     #[error("malformed code: {0}")]
     Malformed(&'static str),
+}
+
+/// What [`Builder`] may do besides plain Ball-Larus numbering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// Short branches that a compiler turns into conditional moves are not told apart ([`flow::Flow::merged`]).
+    pub merge: bool,
+    /// Innermost loops with a single way round and no calls get run probes ([`Probe::Turn`]).
+    pub runs: bool,
 }
 
 /// Builds flows and probe lists; keeps its buffers from method to method.
@@ -55,9 +64,10 @@ impl Builder {
     pub fn build(
         &mut self,
         code: &borescope_classfile::Code<'_>,
+        settings: Settings,
     ) -> Result<(Flow, Vec<Probe>), Skip> {
         let handlers = code.exceptions().map(|e| (e.start, e.end, e.handler));
-        self.build_parts(code.code, handlers)
+        self.build_parts(code.code, handlers, settings)
     }
 
     /// [`Builder::build`] from a bare `code` array and exception table entries (start, end, handler).
@@ -65,6 +75,7 @@ impl Builder {
         &mut self,
         code: &[u8],
         handlers: impl IntoIterator<Item = (u16, u16, u16)>,
+        _settings: Settings,
     ) -> Result<(Flow, Vec<Probe>), Skip> {
         let guards = &mut self.graph.guards;
         guards.clear();
@@ -85,6 +96,7 @@ impl Builder {
             blocks: self.graph.blocks.clone(),
             starts: self.numbers.starts.clone(),
             edges: self.graph.edges.clone(),
+            merged: Vec::new(),
             num_paths,
             uncut_paths,
         };

@@ -11,12 +11,14 @@ use crate::number::Numbers;
 use borescope_classfile::{At, insn};
 
 /// A piece of code to insert. Probes at one place run in the order in which they are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// At [`At::Entry`]: `s = enter(); r = value`. Always the first probe.
+    /// At [`At::Entry`]: `s = enter(); r = value; n = 0`. Always the first probe.
     Enter {
         /// The entry's start value.
         value: u32,
+        /// Whether the method has run loops, and so the local `n`.
+        turns: Option<Turns>,
     },
     /// `r += value`.
     Add {
@@ -33,6 +35,28 @@ pub enum Probe {
         add: u32,
         /// What happens after.
         then: Then,
+    },
+    /// On the back edge of a *run loop* (an innermost loop with a single way round, [`crate::Settings::runs`]): `n += 1`. Nothing is
+    /// emitted there; `r` stays what it was when the loop was entered, as all edges inside have value 0.
+    Turn {
+        /// Where.
+        at: At,
+    },
+    /// On each edge that leaves a run loop, before anything else on that edge. If `n > 0`: emits `r` once, then `id` n - 1 times;
+    /// then `r = id; n = 0`. (`id` is the loop head's start value.)
+    Run {
+        /// Where.
+        at: At,
+        /// The ID of one whole turn.
+        id: u32,
+    },
+    /// An exception leaves a run loop: a handler for everything thrown in `ranges`, after all others, that emits as [`Probe::Run`]
+    /// does and throws on. Comes last in the list. No handler of the method's own covers a run loop.
+    Unwind {
+        /// Half-open ranges of bytecode indices, ascending, not adjacent.
+        ranges: Vec<(u16, u16)>,
+        /// The ID of one whole turn.
+        id: u32,
     },
     /// At the start of an exception handler, which nothing but exceptions leads to: `caught(s); r = value`.
     Caught {
@@ -55,14 +79,25 @@ pub enum Then {
     Continue,
 }
 
+/// Type of the local `n` that counts the turns of run loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// int, unsigned: the loop ends by a condition on an int that each turn changes by a constant, so it makes at most 2^32 turns.
+    Int,
+    /// long.
+    Long,
+}
+
 impl Probe {
-    /// Where the code goes.
-    pub fn at(&self) -> At {
-        match *self {
+    /// Where the code goes; `None` = behind the method's code.
+    pub fn at(&self) -> Option<At> {
+        Some(match *self {
             Self::Enter { .. } => At::Entry,
             Self::Add { at, .. } | Self::Emit { at, .. } => at,
+            Self::Turn { at } | Self::Run { at, .. } => at,
             Self::Caught { bci, .. } => At::Before(bci),
-        }
+            Self::Unwind { .. } => return None,
+        })
     }
 }
 
@@ -94,6 +129,7 @@ impl Placing {
         let mut probes = Vec::with_capacity(1 + graph.edges.len());
         probes.push(Probe::Enter {
             value: numbers.start_value(0),
+            turns: None,
         });
         for block in 0..blocks as u32 {
             let start = graph.blocks[block as usize].start;

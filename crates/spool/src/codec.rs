@@ -11,12 +11,13 @@
 //! lines    list of {bytecode index - that of the element before (wrapping 16 bits), line}
 //! flow     list of blocks {start - end of the block before (wrapping 16 bits), end - start (wrapping)},
 //!          list of starts {block, value, paths, u8 kind bits: 1 entry, 2 loop head, 4 handler, 8 cut},
-//!          list of edges {from, to + 1 (wrapping: 0 = none), u8 kind, value}, number of paths, uncut paths (string)
+//!          list of edges {from, to + 1 (wrapping: 0 = none), u8 kind, value}, number of paths, uncut paths (string),
+//!          list of merged branches {head, list of arms, join}
 //! ```
 
-use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
+use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Merged, Start, StartKind};
 
-use crate::meta::{Class, Method, Record, Skipped, Target};
+use crate::meta::{Class, Counting, Method, Record, Skipped, Target};
 
 /// Bytes before a record's payload.
 pub const FRAME_BYTES: usize = 8;
@@ -142,6 +143,8 @@ impl Writer {
             started,
             include,
             exclude,
+            merge,
+            straight_line,
         } = target;
         self.byte(TARGET);
         self.int(*pid);
@@ -151,6 +154,7 @@ impl Writer {
         self.int(*started);
         self.strings(include);
         self.strings(exclude);
+        self.byte(u8::from(*merge) | u8::from(*straight_line) << 1);
     }
 
     fn class(&mut self, class: &Class) {
@@ -160,6 +164,7 @@ impl Writer {
             hash,
             source_file,
             methods,
+            straight_line,
         } = class;
         self.byte(CLASS);
         self.string(name);
@@ -174,17 +179,23 @@ impl Writer {
         }
         self.len(methods.len());
         methods.iter().for_each(|method| self.method(method));
+        self.int(*straight_line);
     }
 
     fn method(&mut self, method: &Method) {
         let Method {
             index,
+            counting,
             name,
             descriptor,
             lines,
             flow,
         } = method;
         self.int(*index);
+        self.byte(match counting {
+            Counting::Rows => 0,
+            Counting::Slots => 1,
+        });
         self.string(name);
         self.string(descriptor);
         self.len(lines.len());
@@ -204,6 +215,7 @@ impl Writer {
             edges,
             num_paths,
             uncut_paths,
+            merged,
         } = flow;
         self.len(blocks.len());
         let mut before = 0u16;
@@ -239,6 +251,13 @@ impl Writer {
         }
         self.int(*num_paths);
         self.string(uncut_paths);
+        self.len(merged.len());
+        for Merged { head, arms, join } in merged {
+            self.int(*head);
+            self.len(arms.len());
+            arms.iter().for_each(|arm| self.int(*arm));
+            self.int(*join);
+        }
     }
 
     fn skipped(&mut self, skipped: &Skipped) {
@@ -319,7 +338,7 @@ impl<'a> Reader<'a> {
     }
 
     fn target(&mut self) -> Result<Target, DecodeError> {
-        Ok(Target {
+        let mut target = Target {
             pid: self.int()?,
             jdk: self.string()?,
             vm: self.string()?,
@@ -328,7 +347,18 @@ impl<'a> Reader<'a> {
             started: self.u64()?,
             include: self.strings()?,
             exclude: self.strings()?,
-        })
+            ..Target::default()
+        };
+        let bits = self.byte()?;
+        if bits > 3 {
+            return Err(DecodeError::Unknown {
+                what: "bits of the target",
+                value: bits,
+            });
+        }
+        target.merge = bits & 1 != 0;
+        target.straight_line = bits & 2 != 0;
+        Ok(target)
     }
 
     fn class(&mut self) -> Result<Class, DecodeError> {
@@ -346,18 +376,30 @@ impl<'a> Reader<'a> {
                 });
             }
         };
-        let methods = self.list(9, Self::method)?;
+        let methods = self.list(11, Self::method)?;
+        let straight_line = self.int()?;
         Ok(Class {
             name,
             loader,
             hash: u64::from_le_bytes(hash),
             source_file,
             methods,
+            straight_line,
         })
     }
 
     fn method(&mut self) -> Result<Method, DecodeError> {
         let index = self.int()?;
+        let counting = match self.byte()? {
+            0 => Counting::Rows,
+            1 => Counting::Slots,
+            value => {
+                return Err(DecodeError::Unknown {
+                    what: "place of counts",
+                    value,
+                });
+            }
+        };
         let name = self.string()?;
         let descriptor = self.string()?;
         let mut before = 0u16;
@@ -367,6 +409,7 @@ impl<'a> Reader<'a> {
         })?;
         Ok(Method {
             index,
+            counting,
             name,
             descriptor,
             lines,
@@ -405,6 +448,13 @@ impl<'a> Reader<'a> {
             edges,
             num_paths: self.int()?,
             uncut_paths: self.string()?,
+            merged: self.list(3, |r| {
+                Ok(Merged {
+                    head: r.int()?,
+                    arms: r.list(1, Self::int)?,
+                    join: r.int()?,
+                })
+            })?,
         })
     }
 

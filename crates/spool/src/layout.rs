@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset 0      file header, one page (HEADER_BYTES)
-//! then          chunks back to back, each {CHUNK header, records...}, until `allocated`
+//! then          chunks back to back until `allocated`: {CHUNK header, records...} or {SLOTS header, slots...}
 //! ```
 //!
 //! Addresses in records are addresses in the JVM: `offset = address - base` (the header's `base`). A record is published by
@@ -77,6 +77,30 @@ pub mod chunk {
     pub const USED: u64 = 16;
 }
 
+/// u32 at the start of a chunk of slots: u64 counts (or addresses of root rows), by slot index. An arena has up to 11 such pieces; piece `p` holds
+/// the slots `piece_first(p) ..piece_first(p + 1)`, slot `i` at offset `(i - piece_first(p)) * 8` of the chunk. The header lies in the
+/// places of the piece's first four slots, which nobody gets. No method's slots lie in two pieces.
+pub const SLOTS_MAGIC: u32 = u32::from_le_bytes(*b"SLTS");
+/// Slots of the first piece; each next one has twice as many.
+pub const FIRST_PIECE_SLOTS: u64 = 2048;
+/// Slots at the start of each piece that its header takes.
+pub const HEADER_SLOTS: u64 = 4;
+/// Offsets in the header of a chunk of slots; the first three as in [`chunk`].
+pub mod slots {
+    /// u32 [`super::SLOTS_MAGIC`].
+    pub const MAGIC: u64 = 0;
+    /// u32 arena.
+    pub const ARENA: u64 = 4;
+    /// u64 size of the chunk, header included.
+    pub const BYTES: u64 = 8;
+    /// u64 index of the piece.
+    pub const PIECE: u64 = 16;
+}
+/// First slot of a piece.
+pub const fn piece_first(piece: u64) -> u64 {
+    FIRST_PIECE_SLOTS * ((1 << piece) - 1)
+}
+
 /// u32 at the start of each record; the next u32 is the record's size in bytes (a multiple of 16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -89,6 +113,23 @@ pub enum Kind {
     Table = 3,
     /// A node of a k-SF.
     KsfNode = 4,
+    /// A run slot: stands right before the row that it belongs to (each row of a method with run loops, where k > 1).
+    Run = 5,
+}
+
+/// Size of a run slot.
+pub const RUN_BYTES: u64 = 48;
+/// Offsets in a run slot. It stands for `count` runs that began in its row (window w), each at least k - 1 times the path ID c, `total` times together:
+/// the edges (last k-1 of w c^i, c) for i = 0..k-2 have `count` more, and the edge (c^(k-1), c) has `total - (k-1) * count` more.
+pub mod run {
+    /// u32 path ID c.
+    pub const ID: u64 = 8;
+    /// u64 runs.
+    pub const COUNT: u64 = 16;
+    /// u64 IDs in them.
+    pub const TOTAL: u64 = 24;
+    /// u64 address of the row c^(k-1), 0 = not known yet (then nothing was counted here); negated in shared arenas.
+    pub const JUMP: u64 = 32;
 }
 
 /// Size of a row header; a dense row's edges follow it.

@@ -37,6 +37,10 @@ pub struct Target {
     pub include: Vec<String>,
     /// Exclude globs as given.
     pub exclude: Vec<String>,
+    /// Short branches are not told apart (`Flow::merged`).
+    pub merge: bool,
+    /// Methods with a single path and no loop are counted too, not only numbered in `Class::straight_line`.
+    pub straight_line: bool,
 }
 
 /// An instrumented class: once for each distinct (name, bytes).
@@ -52,13 +56,17 @@ pub struct Class {
     pub source_file: Option<String>,
     /// Instrumented methods.
     pub methods: Vec<Method>,
+    /// Methods left without probes because they have a single path and no loop.
+    pub straight_line: u32,
 }
 
 /// An instrumented method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// Index used in counters.bin.
+    /// Index of its first slot in counters.bin. Ascending within a class, with gaps.
     pub index: u32,
+    /// Where its counts are.
+    pub counting: Counting,
     /// Name.
     pub name: String,
     /// Descriptor.
@@ -67,6 +75,16 @@ pub struct Method {
     pub lines: Vec<(u16, u16)>,
     /// The numbering that its IDs are decoded with.
     pub flow: Flow,
+}
+
+/// Where the counts of a method are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// In rows (or the nodes of a k-SF); slot `index` holds the address of the root row.
+    Rows,
+    /// In the slots `index .. index + num_paths` of each arena, one count a path ID: the method emits one ID an activation, or k = 1.
+    /// Activations and handler entries are not counted.
+    Slots,
 }
 
 /// What stays plain, and why.

@@ -462,6 +462,7 @@ pub fn worked_example() -> Flow {
             edge(5, u32::MAX, EdgeKind::Return, 0),
         ],
         num_paths: 8,
+        merged: Vec::new(),
         uncut_paths: "8".into(),
     }
 }
@@ -510,6 +511,7 @@ pub fn switch_loop(paths: u16) -> Flow {
         }],
         edges: cases.chain(ends).collect(),
         num_paths: n,
+        merged: Vec::new(),
         uncut_paths: n.to_string(),
     }
 }
