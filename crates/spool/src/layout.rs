@@ -77,7 +77,7 @@ pub mod chunk {
     pub const USED: u64 = 16;
 }
 
-/// u32 at the start of a chunk of slots: u64 counts (or addresses of root rows), by slot index. An arena has up to 11 such pieces; piece `p` holds
+/// u32 at the start of a chunk of slots: u64 counts (or addresses of root rows), by slot index. An arena has up to [`MAX_PIECES`] such pieces; piece `p` holds
 /// the slots `piece_first(p) ..piece_first(p + 1)`, slot `i` at offset `(i - piece_first(p)) * 8` of the chunk. The header lies in the
 /// places of the piece's first four slots, which nobody gets. No method's slots lie in two pieces.
 pub const SLOTS_MAGIC: u32 = u32::from_le_bytes(*b"SLTS");
@@ -96,9 +96,15 @@ pub mod slots {
     /// u64 index of the piece.
     pub const PIECE: u64 = 16;
 }
+/// Most pieces of an arena.
+pub const MAX_PIECES: u64 = 10;
 /// First slot of a piece.
 pub const fn piece_first(piece: u64) -> u64 {
     FIRST_PIECE_SLOTS * ((1 << piece) - 1)
+}
+/// Size of a piece in bytes.
+pub const fn piece_bytes(piece: u64) -> u64 {
+    (FIRST_PIECE_SLOTS << piece) * 8
 }
 
 /// u32 at the start of each record; the next u32 is the record's size in bytes (a multiple of 16).

@@ -1,9 +1,9 @@
 //! `meta.log`: what is encoded decodes to the same, and no damage makes the reader panic, loop or invent records.
 
-use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
+use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Merged, Start, StartKind};
 use borescope_spool::codec::DecodeError;
 use borescope_spool::log::{LogReader, Torn};
-use borescope_spool::meta::{Class, Method, Record, Skipped, Target};
+use borescope_spool::meta::{Class, Counting, Method, Record, Skipped, Target};
 use borescope_spool::testing::{switch_loop, worked_example};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,20 +44,26 @@ fn flow() -> impl Strategy<Value = Flow> {
             kind,
             value,
         });
+    let merged = (any::<u32>(), vec(any::<u32>(), 0..3), any::<u32>())
+        .prop_map(|(head, arms, join)| Merged { head, arms, join });
     (
         vec(block, 0..6),
         vec(start, 0..4),
         vec(edge, 0..6),
+        vec(merged, 0..3),
         any::<u32>(),
         "[0-9]{1,50}",
     )
-        .prop_map(|(blocks, starts, edges, num_paths, uncut_paths)| Flow {
-            blocks,
-            starts,
-            edges,
-            num_paths,
-            uncut_paths,
-        })
+        .prop_map(
+            |(blocks, starts, edges, merged, num_paths, uncut_paths)| Flow {
+                blocks,
+                starts,
+                edges,
+                merged,
+                num_paths,
+                uncut_paths,
+            },
+        )
 }
 
 /// Flows that the log's reader accepts.
@@ -68,13 +74,15 @@ fn valid_flow() -> impl Strategy<Value = Flow> {
 fn method(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Method> {
     (
         any::<u32>(),
+        prop::sample::select(vec![Counting::Rows, Counting::Slots]),
         ".{0,8}",
         ".{0,8}",
         vec(any::<(u16, u16)>(), 0..5),
         flow,
     )
-        .prop_map(|(index, name, descriptor, lines, flow)| Method {
+        .prop_map(|(index, counting, name, descriptor, lines, flow)| Method {
             index,
+            counting,
             name,
             descriptor,
             lines,
@@ -91,8 +99,9 @@ fn record_with(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Recor
         any::<u64>(),
         globs(),
         globs(),
+        any::<[bool; 2]>(),
     )
-        .prop_map(|(pid, words, command, started, include, exclude)| {
+        .prop_map(|(pid, words, command, started, include, exclude, bits)| {
             let [jdk, vm, collector, _] = words.map(|word| word.to_string());
             Record::Target(Target {
                 pid,
@@ -103,6 +112,8 @@ fn record_with(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Recor
                 started,
                 include,
                 exclude,
+                merge: bits[0],
+                straight_line: bits[1],
             })
         });
     let class = (
@@ -111,16 +122,20 @@ fn record_with(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Recor
         any::<u64>(),
         prop::option::of(".{0,9}"),
         vec(method(flow), 0..4),
+        any::<u32>(),
     )
-        .prop_map(|(name, loader, hash, source_file, methods)| {
-            Record::Class(Class {
-                name,
-                loader,
-                hash,
-                source_file,
-                methods,
-            })
-        });
+        .prop_map(
+            |(name, loader, hash, source_file, methods, straight_line)| {
+                Record::Class(Class {
+                    name,
+                    loader,
+                    hash,
+                    source_file,
+                    methods,
+                    straight_line,
+                })
+            },
+        );
     let skipped =
         (".{0,9}", ".{0,9}", ".{0,9}", ".{0,9}").prop_map(|(class, method, descriptor, reason)| {
             Record::Skipped(Skipped {
@@ -237,6 +252,7 @@ fn a_class_with_an_unsound_flow_is_left_out_and_named() {
     flow.edges[2].value = 3;
     let method = Method {
         index: 5,
+        counting: Counting::Rows,
         name: "m".into(),
         descriptor: "()V".into(),
         lines: vec![],
@@ -248,6 +264,7 @@ fn a_class_with_an_unsound_flow_is_left_out_and_named() {
         hash: 0,
         source_file: None,
         methods: vec![method],
+        straight_line: 0,
     };
     let bytes = Record::Class(class).encode();
     let mut reader = LogReader::new(&bytes);
