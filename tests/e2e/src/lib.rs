@@ -3,9 +3,9 @@
 //! The tests run the release build of `borescope` on real JVMs, so this crate finds JDKs (put in `.cache/jdks` by `tests/fetch`), builds the tool
 //! once a test process, and runs it. Whatever is missing fails the test with a message that says how to get it: nothing is skipped.
 //!
-//! - [`programs`] runs real programs, plain and under borescope; [`corpus`] holds all their class files.
+//! - [`programs`] runs real programs ([`workloads`]), plain and under borescope; [`corpus`] holds all their class files.
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
-//!   independently of `crates/`; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations
+//!   independently of `crates/`; [`merge`] removes what a report does not tell apart; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations
 //!   from the comments of targets; [`hazards`] runs the targets.
 
 #![warn(missing_docs)]
@@ -15,10 +15,12 @@ pub mod compare;
 pub mod corpus;
 pub mod expect;
 pub mod hazards;
+pub mod merge;
 pub mod oracle;
 pub mod programs;
 pub mod report;
 pub mod witness;
+pub mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
