@@ -3,7 +3,7 @@
 #[path = "support/generate.rs"]
 mod generate;
 
-use borescope_classfile::insn::{INVOKESTATIC, JSR, NOP};
+use borescope_classfile::insn::{ATHROW, INVOKESTATIC, JSR, NOP};
 use borescope_classfile::{At, ClassFile, Error, ExtraLocal, MethodEdit, Plain, Splicer};
 use generate::{Block, End, Program};
 
@@ -70,6 +70,58 @@ fn stack_and_locals() {
     edit.extra_stack = 0;
     edit.extra_locals = &[ExtraLocal::Long; 33_000];
     assert_eq!(outcome(&bytes, &edit), Err(Plain::LocalsFull));
+}
+
+#[test]
+fn handlers() {
+    let unwinding = |ranges: &[(u16, u16)], len: usize| {
+        let mut edit = MethodEdit::default();
+        let code = [&vec![NOP; len - 1][..], &[ATHROW]].concat();
+        edit.unwind(ranges, &code);
+        assert!(!edit.is_empty());
+        edit
+    };
+    let small = program(100).assemble();
+    let end = small.code.len() as u16;
+    let room = 8000 - small.code.len();
+    assert_eq!(outcome(&small.class, &unwinding(&[(0, end)], room)), Ok(()));
+    assert_eq!(
+        outcome(&small.class, &unwinding(&[(0, end)], room + 1)),
+        Err(Plain::HugeMethodLimit)
+    );
+    let large = program(8000).assemble();
+    let room = 65535 - large.code.len();
+    assert_eq!(outcome(&large.class, &unwinding(&[(0, 3)], room)), Ok(()));
+    assert_eq!(
+        outcome(&large.class, &unwinding(&[(0, 3)], room + 1)),
+        Err(Plain::CodeTooLarge)
+    );
+    assert_eq!(
+        outcome(&small.class, &unwinding(&[(0, 3); 65_535], 1)),
+        Ok(())
+    );
+    assert_eq!(
+        outcome(&small.class, &unwinding(&[(0, 3); 65_536], 1)),
+        Err(Plain::HandlersFull)
+    );
+    // Inside iinc, at both ends; empty; the wrong way round; beyond the code.
+    for (start, end) in [(1, end), (0, 1 + end), (3, 3), (4, 3), (0, 2)] {
+        assert_eq!(
+            outcome(&small.class, &unwinding(&[(0, 3), (start, end)], 1)),
+            Err(Plain::BadInsertion(start)),
+            "{start}..{end}"
+        );
+    }
+    // The exception needs a stack slot, besides what the handler asks for.
+    let mut edit = unwinding(&[(0, end)], 1);
+    edit.extra_stack = 65_535;
+    assert_eq!(outcome(&small.class, &edit), Err(Plain::StackFull));
+    edit.clear();
+    assert!(edit.is_empty());
+    assert_eq!(small.class, {
+        let class = ClassFile::parse(&small.class).unwrap();
+        Splicer::new(&class).finish()
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Splicing checked against an interpreter: with random code inserted at random places of random methods, the old instructions
 //! run in the old order in the old states and on the old lines, and each inserted marker runs exactly when its place says, covered
-//! by exactly the handlers that its place says.
+//! by exactly the handlers that its place says. What no old handler catches goes through the handlers added for its place.
 
 #[path = "support/generate.rs"]
 mod generate;
@@ -12,6 +12,8 @@ use proptest::prelude::*;
 
 /// Events compared before an endless loop is left.
 const EVENTS: usize = 1500;
+/// First marker of added handlers.
+const UNWIND: u16 = 1000;
 /// Steps without an event before a loop of gotos and nops is left: more than any method has instructions.
 const SILENT_STEPS: usize = 70_000;
 
@@ -21,6 +23,8 @@ enum Event {
     Old(u8, u16, [i32; 4], Vec<i32>),
     /// A marker, and the indices of the exception table entries that cover it.
     Marker(u16, Vec<usize>),
+    /// The marker of an added handler, which throws on.
+    Unwind(u16),
 }
 
 /// How control came to an instruction.
@@ -49,8 +53,13 @@ impl Patience {
     }
 }
 
+/// A handler added: the bcis that it covers, and its marker.
+type Unwind = (Vec<(u16, u16)>, u16);
+
 struct Machine<'a> {
     code: Code<'a>,
+    /// Handlers that the code shall have besides its own.
+    unwinds: &'a [Unwind],
     lines: Vec<(u16, u16)>,
     locals: [i32; 4],
     stack: Vec<i32>,
@@ -63,6 +72,7 @@ impl<'a> Machine<'a> {
         let lines = code.line_numbers();
         Self {
             code,
+            unwinds: &[],
             lines,
             locals: arguments,
             stack: Vec::new(),
@@ -71,9 +81,10 @@ impl<'a> Machine<'a> {
     }
 
     fn covering(&self, bci: u16) -> Vec<usize> {
-        let entries = self.code.exceptions().enumerate();
-        entries
-            .filter(|(_, e)| (e.start..e.end).contains(&bci))
+        let own = self.code.exceptions().map(|e| (e.start, e.end));
+        own.chain(self.unwinds.iter().flat_map(|u| u.0.iter().copied()))
+            .enumerate()
+            .filter(|(_, (start, end))| (*start..*end).contains(&bci))
             .map(|(i, _)| i)
             .collect()
     }
@@ -125,12 +136,15 @@ impl<'a> Machine<'a> {
             }
             IRETURN => return None,
             ATHROW => {
-                let handler = self
-                    .code
-                    .exceptions()
-                    .find(|e| (e.start..e.end).contains(&bci))?;
+                let covers = |&(start, end): &(u16, u16)| (start..end).contains(&bci);
                 self.stack = vec![0];
-                return Some((handler.handler, Arrival::Handler));
+                let mut own = self.code.exceptions();
+                if let Some(handler) = own.find(|e| covers(&(e.start, e.end))) {
+                    return Some((handler.handler, Arrival::Handler));
+                }
+                let (_, id) = self.unwinds.iter().find(|u| u.0.iter().any(covers))?;
+                self.events.push(Event::Unwind(*id));
+                return None;
             }
             _ => match insn::flow(code, at).unwrap() {
                 Flow::Goto(target) => return Some((target, Arrival::Jump(bci))),
@@ -184,7 +198,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs the old code and says what the spliced code shall do.
-    fn expect(mut self, insertions: &[(At, u16)]) -> Vec<Event> {
+    fn expect(mut self, insertions: &[(At, u16)], unwinds: &'a [Unwind]) -> Vec<Event> {
+        self.unwinds = unwinds;
         let mut now = Some((0, Arrival::Entry));
         let mut patience = Patience::default();
         while let Some((bci, arrival)) = now.filter(|_| patience.lasts(self.events.len())) {
@@ -220,6 +235,15 @@ impl<'a> Machine<'a> {
             now = if self.code.code[at] == SIPUSH {
                 let id = u16::from_be_bytes([self.code.code[at + 1], self.code.code[at + 2]]);
                 assert_eq!(self.code.code[at + 3], POP);
+                if id >= UNWIND {
+                    assert!(self.covering(bci).is_empty());
+                    assert_eq!(
+                        (&self.stack[..], self.code.code[at + 4]),
+                        (&[0][..], ATHROW)
+                    );
+                    self.events.push(Event::Unwind(id));
+                    break;
+                }
                 self.marker(id, Some(bci));
                 Some((bci + 4, Arrival::Fall))
             } else {
@@ -278,9 +302,34 @@ fn edit_of(
     (edit, insertions)
 }
 
+/// Adds handlers with markers: for each of `choices` one for the ranges between pairs of its bcis.
+fn unwinds_of(
+    code: &[u8],
+    choices: &[Vec<prop::sample::Index>],
+    edit: &mut MethodEdit,
+) -> Vec<Unwind> {
+    let starts = insn::insns(code).map(|item| item.unwrap().0);
+    let bcis: Vec<u16> = starts.chain([code.len() as u16]).collect();
+    let mut unwinds = Vec::new();
+    for (id, choice) in (UNWIND..).zip(choices) {
+        let mut ends: Vec<u16> = choice.iter().map(|index| *index.get(&bcis)).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let ranges: Vec<_> = ends
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect();
+        let [hi, lo] = id.to_be_bytes();
+        edit.unwind(&ranges, &[SIPUSH, hi, lo, POP, ATHROW]);
+        unwinds.push((ranges, id));
+    }
+    unwinds
+}
+
 fn check(
     program: &Program,
     choices: &[(prop::sample::Index, usize)],
+    unwind_choices: &[Vec<prop::sample::Index>],
     arguments: [i32; 4],
 ) -> Result<Result<Vec<u8>, Plain>, TestCaseError> {
     let assembled = program.assemble();
@@ -288,7 +337,8 @@ fn check(
     prop_assert_eq!(class.methods()[0].code().unwrap().code, &assembled.code[..]);
     prop_assert_eq!(Splicer::new(&class).finish(), assembled.class.clone());
 
-    let (edit, insertions) = edit_of(&places(&assembled.code), choices);
+    let (mut edit, insertions) = edit_of(&places(&assembled.code), choices);
+    let unwinds = unwinds_of(&assembled.code, unwind_choices, &mut edit);
     let mut splicer = Splicer::new(&class);
     if let Err(plain) = splicer.edit(0, &edit) {
         prop_assert_eq!(splicer.finish(), assembled.class.clone());
@@ -296,7 +346,7 @@ fn check(
     }
     let spliced = splicer.finish();
     let new = ClassFile::parse(&spliced).unwrap();
-    let expected = Machine::new(&class, arguments).expect(&insertions);
+    let expected = Machine::new(&class, arguments).expect(&insertions, &unwinds);
     let actual = Machine::new(&new, arguments).run();
     let events = expected.len().min(EVENTS);
     prop_assert_eq!(&actual[..actual.len().min(EVENTS)], &expected[..events]);
@@ -311,6 +361,13 @@ fn choices(
     prop::collection::vec((any::<prop::sample::Index>(), filler), 0..count)
 }
 
+fn unwind_choices() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {
+    prop::collection::vec(
+        prop::collection::vec(any::<prop::sample::Index>(), 2..8),
+        0..4,
+    )
+}
+
 fn small() -> impl Strategy<Value = [i32; 4]> {
     prop::array::uniform4(-4..5i32)
 }
@@ -322,9 +379,10 @@ proptest! {
     fn markers_run_exactly_at_their_places(
         program in generate::program(1..10, 30),
         choices in choices(40, 40),
+        unwinds in unwind_choices(),
         arguments in small(),
     ) {
-        let spliced = check(&program, &choices, arguments)?;
+        let spliced = check(&program, &choices, &unwinds, arguments)?;
         prop_assert!(spliced.is_ok(), "{:?}", spliced);
     }
 }
@@ -337,10 +395,11 @@ proptest! {
     fn long_jumps(
         mut program in generate::program(4..20, 1000),
         choices in choices(60, 1500),
+        unwinds in unwind_choices(),
         arguments in small(),
     ) {
         program.blocks[2].padding += 9000;
-        match check(&program, &choices, arguments)? {
+        match check(&program, &choices, &unwinds, arguments)? {
             Ok(_) | Err(Plain::CodeTooLarge | Plain::FarBranch) => {}
             Err(plain) => prop_assert!(false, "{}", plain),
         }
@@ -392,7 +451,7 @@ fn jumps_over_the_middle_of_a_long_method() {
                 splicer.edit(0, &edit).unwrap();
                 let spliced = splicer.finish();
                 let new = ClassFile::parse(&spliced).unwrap();
-                let expected = Machine::new(&class, arguments).expect(&insertions);
+                let expected = Machine::new(&class, arguments).expect(&insertions, &[]);
                 assert_eq!(Machine::new(&new, arguments).run(), expected);
                 let new_code = new.methods()[0].code().unwrap().code;
                 let wide = insn::insns(new_code).filter(|item| item.as_ref().unwrap().1 == GOTO_W);

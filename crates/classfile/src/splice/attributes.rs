@@ -1,6 +1,6 @@
 //! The attributes of a Code attribute that hold code positions (JVMS 4.7.4, 4.7.12 to 4.7.14, 4.7.20).
 
-use super::frames::{FrameReader, FrameWriter, Types, UNINITIALIZED_THIS};
+use super::frames::{FrameReader, FrameWriter, OBJECT, Types, UNINITIALIZED_THIS};
 use super::layout::Layout;
 use super::{MethodEdit, Plain, Splicer};
 use crate::Error;
@@ -66,6 +66,17 @@ impl Splicer<'_> {
                 }
             }
         }
+        if !edit.unwinds.is_empty() && self.class.major() >= 50 && !code.has_stack_map() {
+            // A method without jumps and handlers had no need of frames.
+            count = count.checked_add(1).ok_or(Plain::HandlersFull)?;
+            let name = self.utf8("StackMapTable")?;
+            self.buffers.edited.extend(name.to_be_bytes());
+            let at = self.buffers.edited.len();
+            self.buffers.edited.extend([0; 4]);
+            self.frames(method, code, edit, layout, &[0, 0])?;
+            let len = (self.buffers.edited.len() - at - 4) as u32;
+            self.buffers.edited[at..at + 4].copy_from_slice(&len.to_be_bytes());
+        }
         self.buffers.edited[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
         Ok(())
     }
@@ -86,6 +97,11 @@ impl Splicer<'_> {
             stack,
             last_locals,
         } = &mut buffers;
+        let throwable = if edit.unwinds.is_empty() {
+            0
+        } else {
+            self.class_named(b"java/lang/Throwable")?
+        };
         // Only frames that refer to the initial frame need it.
         let relative = table.get(2).is_some_and(|&tag| tag != 255);
         initial.clear();
@@ -153,6 +169,14 @@ impl Splicer<'_> {
         if taken.next().is_some() {
             lacking()?;
         }
+        let mut handler = layout.len();
+        for unwind in &edit.unwinds {
+            locals.clear();
+            stack.clear();
+            stack.push(OBJECT, Some(throwable));
+            writer.frame(handler as u16, locals, stack)?;
+            handler += unwind.code.len() as u32;
+        }
         writer.finish();
         self.buffers.frames = buffers;
         Ok(())
@@ -168,7 +192,7 @@ impl Splicer<'_> {
             if method.name == b"<init>" && this != b"java/lang/Object" {
                 initial.push(UNINITIALIZED_THIS, None);
             } else {
-                initial.push(7, Some(self.class.this_class));
+                initial.push(OBJECT, Some(self.class.this_class));
             }
         }
         let bad = || Plain::Malformed(Error::Format("bad method descriptor"));

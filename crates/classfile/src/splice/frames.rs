@@ -9,7 +9,7 @@ const INTEGER: u8 = 1;
 const DOUBLE: u8 = 3;
 const LONG: u8 = 4;
 pub(super) const UNINITIALIZED_THIS: u8 = 6;
-const OBJECT: u8 = 7;
+pub(super) const OBJECT: u8 = 7;
 const UNINITIALIZED: u8 = 8;
 
 /// Verification types in the file's encoding.

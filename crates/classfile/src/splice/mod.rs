@@ -26,6 +26,9 @@
 //! X's ranges a monitor's catch-all covers inserted calls from the first instruction after monitorenter and up to, but not after,
 //! monitorexit, as structured locking wants. (In a handler that covers itself, such as that of javac's synchronized, an inserted
 //! call keeps C1, not C2, from compiling the method: better insert behind the range that covers the handler.) Entry code is covered by nothing: handlers may expect the extra locals to be set.
+//!
+//! Handlers added by [`MethodEdit::unwind`] stand behind the last instruction, their exception table entries behind the method's own. Their frame
+//! keeps nothing of the method's locals (all Top), so it suits the state of every instruction that they cover.
 
 mod attributes;
 mod frames;
@@ -60,6 +63,9 @@ pub enum Plain {
     /// More than 65535 stack slots.
     #[error("it has no room for a deeper operand stack")]
     StackFull,
+    /// More than 65535 exception table entries.
+    #[error("it has no room for more exception handlers")]
+    HandlersFull,
     /// A conditional jump whose displacement would pass 16 bits, and no place in reach for a long jump.
     #[error("a conditional jump would pass 32 KB")]
     FarBranch,
@@ -121,6 +127,18 @@ pub struct MethodEdit {
     pub extra_stack: u16,
     insertions: Vec<(At, Range<u32>)>,
     code: Vec<u8>,
+    unwinds: Vec<Unwind>,
+    /// Bcis covered by the handlers in `unwinds`.
+    unwind_ranges: Vec<(u16, u16)>,
+}
+
+/// An exception handler to add.
+#[derive(Clone, Debug)]
+struct Unwind {
+    /// In [`MethodEdit::unwind_ranges`].
+    ranges: Range<usize>,
+    /// In [`MethodEdit::code`].
+    code: Range<usize>,
 }
 
 impl MethodEdit {
@@ -130,6 +148,8 @@ impl MethodEdit {
         self.extra_stack = 0;
         self.insertions.clear();
         self.code.clear();
+        self.unwinds.clear();
+        self.unwind_ranges.clear();
     }
 
     /// Adds code.
@@ -139,9 +159,28 @@ impl MethodEdit {
         self.insertions.push((at, start..self.code.len() as u32));
     }
 
+    /// Adds an exception handler for everything that is thrown in these half-open ranges of bcis, inserted code included, and not caught
+    /// there by the method's own handlers. `code` is straight-line, finds the exception on the stack, and ends by throwing it on. It
+    /// stands behind the method's last instruction and is covered by nothing. Not for code of an `<init>` before the call of another one:
+    /// a handler there cannot be verified.
+    pub fn unwind(&mut self, ranges: &[(u16, u16)], code: &[u8]) {
+        let (start, first) = (self.code.len(), self.unwind_ranges.len());
+        self.code.extend_from_slice(code);
+        self.unwind_ranges.extend_from_slice(ranges);
+        self.unwinds.push(Unwind {
+            ranges: first..self.unwind_ranges.len(),
+            code: start..self.code.len(),
+        });
+    }
+
     /// Whether nothing was inserted.
     pub fn is_empty(&self) -> bool {
-        self.insertions.is_empty()
+        self.insertions.is_empty() && self.unwinds.is_empty()
+    }
+
+    /// Bytes of the handlers added.
+    fn unwind_len(&self) -> u32 {
+        self.unwinds.iter().map(|u| u.code.len() as u32).sum()
     }
 }
 
@@ -316,12 +355,19 @@ impl<'a> Splicer<'a> {
             .map_err(|_| Plain::LocalsFull)?;
         let max_stack = code
             .max_stack
+            .max(u16::from(!edit.unwinds.is_empty())) // the exception
             .checked_add(edit.extra_stack)
             .ok_or(Plain::StackFull)?;
+        let handlers = u16::try_from(code.exceptions().len() + edit.unwind_ranges.len())
+            .map_err(|_| Plain::HandlersFull)?;
 
         let has_frames = class.major() >= 50 && code.has_stack_map();
         layout.plan(&code, edit, has_frames)?;
-        if layout.len() > 8000 && code.code.len() <= 8000 {
+        let code_len = layout.len() + edit.unwind_len();
+        if code_len > 0xffff {
+            return Err(Plain::CodeTooLarge);
+        }
+        if code_len > 8000 && code.code.len() <= 8000 {
             return Err(Plain::HugeMethodLimit);
         }
 
@@ -331,11 +377,12 @@ impl<'a> Splicer<'a> {
         self.buffers.edited.extend([0; 4]); // the length, known at the end
         self.buffers.edited.extend(max_stack.to_be_bytes());
         self.buffers.edited.extend(max_locals.to_be_bytes());
-        self.buffers.edited.extend(layout.len().to_be_bytes());
+        self.buffers.edited.extend(code_len.to_be_bytes());
         layout.emit(code.code, edit, &mut self.buffers.edited)?;
-        self.buffers
-            .edited
-            .extend((code.exceptions().len() as u16).to_be_bytes());
+        for unwind in &edit.unwinds {
+            self.buffers.edited.extend(&edit.code[unwind.code.clone()]);
+        }
+        self.buffers.edited.extend(handlers.to_be_bytes());
         for entry in code.exceptions() {
             for bci in [layout.boundary(entry.start)?, layout.boundary(entry.end)?] {
                 self.buffers.edited.extend(bci.to_be_bytes());
@@ -344,6 +391,23 @@ impl<'a> Splicer<'a> {
                 .edited
                 .extend(layout.label_of_instruction(entry.handler)?.to_be_bytes());
             self.buffers.edited.extend(entry.catch_type.to_be_bytes());
+        }
+        let mut handler = layout.len();
+        for unwind in &edit.unwinds {
+            for &(start, end) in &edit.unwind_ranges[unwind.ranges.clone()] {
+                let bad = |_| Plain::BadInsertion(start);
+                let (start, end) = match start < end && usize::from(end) <= code.code.len() {
+                    true => (
+                        layout.boundary(start).map_err(bad)?,
+                        layout.boundary(end).map_err(bad)?,
+                    ),
+                    false => return Err(Plain::BadInsertion(start)),
+                };
+                for number in [start, end, handler as u16, 0] {
+                    self.buffers.edited.extend(number.to_be_bytes());
+                }
+            }
+            handler += unwind.code.len() as u32;
         }
         self.attributes(method, &code, edit, layout)?;
         let len = (self.buffers.edited.len() - start - 6) as u32;

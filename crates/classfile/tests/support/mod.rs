@@ -61,7 +61,7 @@ pub fn marker(splicer: &mut Splicer) -> Result<[u8; 3], Plain> {
     Ok([insn::INVOKESTATIC, hi, lo])
 }
 
-/// Sets two new locals at entry, and inserts a marker at every place there is.
+/// Sets three new locals at entry, inserts a marker at every place there is, and adds handlers for everything.
 pub fn heavy_edit(
     class: &ClassFile,
     method: usize,
@@ -83,13 +83,15 @@ pub fn heavy_edit_every(
         return Err(Plain::NoCode);
     };
     edit.clear();
-    edit.extra_locals = &[ExtraLocal::Int, ExtraLocal::Long];
+    edit.extra_locals = &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Int];
     edit.extra_stack = 2;
     let local = |slot: u32| (slot as u16).to_be_bytes();
     let [a, b] = local(u32::from(code.max_locals));
     let [c, d] = local(u32::from(code.max_locals) + 1);
+    let [e, f] = local(u32::from(code.max_locals) + 3);
     edit.insert(At::Entry, &[insn::ICONST_0, insn::WIDE, insn::ISTORE, a, b]);
     edit.insert(At::Entry, &[insn::LCONST_0, insn::WIDE, insn::LSTORE, c, d]);
+    edit.insert(At::Entry, &[insn::ICONST_0, insn::WIDE, insn::ISTORE, e, f]);
     edit.insert(At::Entry, marker);
     let count = [insn::WIDE, insn::IINC, a, b, 0, 1];
     for item in insn::insns(code.code).step_by(n) {
@@ -112,6 +114,30 @@ pub fn heavy_edit_every(
             }
             _ => {}
         }
+    }
+    if class.methods()[method].name() != "<init>" {
+        unwind_everything(code.code, [e, f], marker, edit)?;
+    }
+    Ok(())
+}
+
+/// Two handlers, each for every second stretch of five instructions: both count in the local `[e, f]` and throw on.
+fn unwind_everything(
+    code: &[u8],
+    [e, f]: [u8; 2],
+    marker: &[u8],
+    edit: &mut MethodEdit,
+) -> Result<(), Plain> {
+    let mut cuts = Vec::new();
+    for item in insn::insns(code).step_by(5) {
+        cuts.push(item?.0);
+    }
+    cuts.push(code.len() as u16);
+    let ranges: Vec<(u16, u16)> = cuts.windows(2).map(|w| (w[0], w[1])).collect();
+    let handler = [marker, &[insn::WIDE, insn::IINC, e, f, 0, 1, insn::ATHROW]].concat();
+    for first in [0, 1] {
+        let every_second: Vec<_> = ranges.iter().skip(first).step_by(2).copied().collect();
+        edit.unwind(&every_second, &handler);
     }
     Ok(())
 }
