@@ -2,7 +2,7 @@
 
 use crate::stats::{cpu, median};
 use anyhow::{Context as _, Result, ensure};
-use borescope::instrument::Instrumenter;
+use borescope::instrument::{Instrumenter, Settings, numbered};
 use borescope_classfile::ClassFile;
 use borescope_spool::layout::Engine;
 use nix::sys::resource::UsageWho;
@@ -42,7 +42,9 @@ pub fn section(passes: usize) -> Result<String> {
             let begun = cpu(UsageWho::RUSAGE_THREAD)?;
             for bytes in &classes {
                 let class = ClassFile::parse(black_box(bytes))?;
-                let done = black_box(instrumenter.instrument(&class, engine, 0));
+                let settings = Settings::new(engine, 4);
+                let done = black_box(instrumenter.instrument(&class, settings, numbered))
+                    .context("no slots")?;
                 methods += done.methods.len();
                 grown += done.bytes.map_or(bytes.len(), |b| b.len());
             }

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::spool::{self, MetaLog};
 use crate::{probes, say};
 use borescope_classfile::ClassFile;
-use borescope_spool::meta::{self, Record, Skipped, Target};
+use borescope_spool::meta::{self, Counting, Record, Skipped, Target};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,7 +51,7 @@ struct State {
 #[derive(Default)]
 struct Known {
     /// First method index by (name, hash of the bytes): the same bytes loaded again count in the same tables.
-    classes: HashMap<(String, u64), u32>,
+    classes: HashMap<(String, u64), Vec<u32>>,
     /// Classes named in the log that could come again and again.
     named: HashSet<String>,
 }
@@ -218,6 +218,8 @@ fn target(state: &State) -> Target {
         started: now_ms(),
         include: globs(&state.options.include),
         exclude: globs(&state.options.exclude),
+        merge: state.options.merge,
+        straight_line: state.options.straight_line,
     }
 }
 
@@ -464,10 +466,6 @@ impl State {
             self.skip_class(name, &why);
             return None;
         }
-        let count = instrument::method_count(&class);
-        if count == 0 {
-            return None;
-        }
         // Another agent may hand us a class that has our probes already.
         if memchr::memmem::find(bytes, HELPER.as_bytes()).is_some() {
             self.skip_class(name, "has borescope's probes already");
@@ -475,22 +473,26 @@ impl State {
         }
         let hash = xxhash_rust::xxh3::xxh3_64(bytes);
         let key = (name.to_owned(), hash);
-        let known = self.known().classes.get(&key).copied();
-        let Some(first) = known.or_else(|| counters.reserve_methods(count)) else {
-            self.skip_class(name, "too many methods for one JVM");
-            return None;
-        };
+        let known = self.known().classes.get(&key).cloned();
         let mut instrumenter = self
             .instrumenters
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop()
             .unwrap_or_default();
-        let done = instrumenter.instrument(&class, self.options.engine, first);
+        let mut indices = None;
+        let done = instrumenter.instrument(&class, self.options.instrumenting(), |counts| {
+            indices = known.clone().or_else(|| counters.reserve(counts));
+            indices.clone()
+        });
         self.instrumenters
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(instrumenter);
+        let Some(done) = done else {
+            self.skip_class(name, "no room for more counters");
+            return None;
+        };
         if known.is_none() {
             let record = meta::Class {
                 name: name.to_owned(),
@@ -498,24 +500,32 @@ impl State {
                 hash,
                 source_file: class.source_file().map(|s| s.to_string()),
                 methods: done.methods,
+                straight_line: done.straight_line,
             };
-            if !self.record(record, done.skipped, counters) {
+            for m in record
+                .methods
+                .iter()
+                .filter(|m| m.counting == Counting::Rows)
+            {
+                let runs = done.with_runs.contains(&m.index);
+                counters.set_method(m.index, m.flow.num_paths, runs);
+            }
+            if !self.record(record, done.skipped) {
                 return None;
             }
-            self.known().classes.insert(key, first);
+            self.known()
+                .classes
+                .insert(key, indices.unwrap_or_default());
         }
         done.bytes
     }
 
     /// Writes down how to decode a class before any of its probes can run; false = it could not be written.
-    fn record(&self, class: meta::Class, skipped: Vec<Skipped>, counters: &Counters) -> bool {
+    fn record(&self, class: meta::Class, skipped: Vec<Skipped>) -> bool {
         for s in skipped {
             self.log(&Record::Skipped(s));
         }
-        for m in &class.methods {
-            counters.set_paths(m.index, m.flow.num_paths);
-        }
-        class.methods.is_empty() || self.log(&Record::Class(class))
+        class.methods.is_empty() && class.straight_line == 0 || self.log(&Record::Class(class))
     }
 
     fn loader_name(&self, jni: Jni, loader: JObject) -> String {

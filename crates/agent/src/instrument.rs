@@ -1,22 +1,62 @@
 //! Puts the probes into a class: parse, control flow, numbering, splice. Pure: no JVM; the same bytes and settings give the same result.
 //!
-//! Probe code (JVMS 6.5), with `r` = max_locals (int, the path register) and `s` = max_locals + 1 (long, the engine's state):
-//! see ARCHITECTURE.md, "From bytecode to a path ID". Nothing is added to the class but constants: no field, no method.
+//! Probe code (JVMS 6.5), with locals from max_locals on: `r` (int, the path register), `s` (long, the engine's state), `n` (turns of
+//! run loops), as far as a method needs them: see ARCHITECTURE.md, "From bytecode to a path ID". Nothing is added to the class but constants and
+//! exception handlers: no field, no method.
 
 use crate::memory::dense_limit;
-use borescope_cfg::{Builder, Probe, Then};
+use borescope_cfg::flow::Flow;
+use borescope_cfg::{Builder, Probe, Then, Turns};
 use borescope_classfile::insn::{
-    BIPUSH, IADD, ICONST_0, IINC, ILOAD, ILOAD_0, INVOKESTATIC, ISTORE, ISTORE_0, LDC_W, LLOAD,
-    LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
+    ATHROW, BIPUSH, IADD, ICONST_0, IINC, ILOAD, ILOAD_0, INVOKESTATIC, ISTORE, ISTORE_0, LADD,
+    LCONST_0, LCONST_1, LDC_W, LLOAD, LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
 };
-use borescope_classfile::{At, Buffers, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
+use borescope_classfile::{Buffers, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
 use borescope_spool::layout::Engine;
-use borescope_spool::meta;
+use borescope_spool::meta::{self, Counting};
 
 /// The helper that probes call.
 pub const HELPER: &str = "java/lang/BorescopeProbe";
 /// Newest class file version known (JDK 26); newer classes pass through.
 pub const NEWEST_MAJOR: u16 = 70;
+/// Methods of at most this many paths count in slots, if they can.
+const MOST_SLOTS: u32 = 64;
+
+/// How classes are to be instrumented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Counting engine.
+    pub engine: Engine,
+    /// Length of the longest path sequence counted.
+    pub k: u32,
+    /// Short branches are not told apart.
+    pub merge: bool,
+    /// Methods with a single path and no loop are counted too.
+    pub straight_line: bool,
+}
+
+impl Settings {
+    /// The default ones.
+    pub fn new(engine: Engine, k: u32) -> Self {
+        Self {
+            engine,
+            k,
+            merge: true,
+            straight_line: false,
+        }
+    }
+}
+
+/// Slots from 0 on, for whoever instruments a class without a JVM.
+pub fn numbered(counts: &[u32]) -> Option<Vec<u32>> {
+    let mut next = 0u32;
+    let first = |&count: &u32| {
+        let first = next;
+        next = next.checked_add(count)?;
+        Some(first)
+    };
+    counts.iter().map(first).collect()
+}
 
 /// Instruments one class after another, keeping its buffers.
 #[derive(Default)]
@@ -28,22 +68,29 @@ pub struct Instrumenter {
 }
 
 /// What became of a class.
+#[derive(Default)]
 pub struct Instrumented {
     /// The new class file; `None` = nothing in it could be instrumented.
     pub bytes: Option<Vec<u8>>,
     /// Instrumented methods, with the numbering of their IDs.
     pub methods: Vec<meta::Method>,
+    /// Indices of methods that count in rows and have run loops.
+    pub with_runs: Vec<u32>,
     /// Methods that stay plain.
     pub skipped: Vec<meta::Skipped>,
+    /// Methods without probes because they have a single path and no loop.
+    pub straight_line: u32,
 }
 
-/// How many method indices a class takes: one for each method with code.
-pub fn method_count(class: &ClassFile<'_>) -> u32 {
-    class
-        .methods()
-        .iter()
-        .filter(|m| m.code().is_some())
-        .count() as u32
+impl Instrumented {
+    fn skip(&mut self, class: &str, method: &borescope_classfile::Method<'_>, reason: String) {
+        self.skipped.push(meta::Skipped {
+            class: class.to_owned(),
+            method: method.name().into_owned(),
+            descriptor: method.descriptor().into_owned(),
+            reason,
+        });
+    }
 }
 
 /// Why a class is left alone as a whole, if it is.
@@ -54,61 +101,107 @@ pub fn refuse(class: &ClassFile<'_>) -> Option<String> {
     })
 }
 
+/// A method that gets probes.
+struct Planned {
+    /// Its place in the class.
+    at: usize,
+    flow: Flow,
+    probes: Vec<Probe>,
+    counting: Counting,
+}
+
+impl Planned {
+    /// How many slots it takes.
+    fn slots(&self) -> u32 {
+        match self.counting {
+            Counting::Slots => self.flow.num_paths,
+            Counting::Rows => 1,
+        }
+    }
+}
+
+/// Whether each activation emits one ID.
+fn emits_once(probes: &[Probe]) -> bool {
+    probes.iter().all(|probe| match probe {
+        Probe::Emit { then, .. } => *then == Then::Leave,
+        Probe::Turn { .. } | Probe::Run { .. } | Probe::Unwind { .. } => false,
+        Probe::Enter { .. } | Probe::Add { .. } | Probe::Caught { .. } => true,
+    })
+}
+
+/// The type of `n`, if the method has run loops.
+fn turns(probes: &[Probe]) -> Option<Turns> {
+    probes.iter().find_map(|probe| match probe {
+        Probe::Enter { turns, .. } => *turns,
+        _ => None,
+    })
+}
+
 impl Instrumenter {
-    /// Instruments a class whose methods with code get the indices from `first_index` on.
+    /// Instruments a class. `reserve` gives slots: so many for each method that gets probes, and the index of each first one; the same for
+    /// the same class. `None` from it, as from here: there are no more.
     pub fn instrument(
         &mut self,
         class: &ClassFile<'_>,
-        engine: Engine,
-        first_index: u32,
-    ) -> Instrumented {
+        settings: Settings,
+        reserve: impl FnOnce(&[u32]) -> Option<Vec<u32>>,
+    ) -> Option<Instrumented> {
         let name = class.this_name().into_owned();
-        let mut out = Instrumented {
-            bytes: None,
-            methods: Vec::new(),
-            skipped: Vec::new(),
-        };
-        let mut splicer = Splicer::with_buffers(class, std::mem::take(&mut self.buffers));
-        let with_code = class
-            .methods()
-            .iter()
-            .enumerate()
-            .filter_map(|(i, m)| Some((i, m, m.code()?)));
-        for ((i, method, code), index) in with_code.zip(first_index..) {
-            let done = match self.flows.build(&code) {
-                Ok((flow, probes)) => {
-                    let hashed = flow.num_paths > dense_limit(engine);
-                    self.write(
-                        &mut splicer,
-                        code.max_locals,
-                        &probes,
-                        &Helper::new(engine, hashed),
-                        index,
-                    )
-                    .and_then(|()| splicer.edit(i, &self.edit))
-                    .map(|()| flow)
-                    .map_err(|e| e.to_string())
-                }
-                Err(e) => Err(e.to_string()),
+        let mut out = Instrumented::default();
+        let mut planned = Vec::new();
+        for (at, method) in class.methods().iter().enumerate() {
+            let Some(code) = method.code() else { continue };
+            let flow_settings = borescope_cfg::Settings {
+                merge: settings.merge,
+                // Before the call of the other constructor, no handler can have a frame of its own.
+                runs: settings.engine == Engine::Automaton && method.name() != "<init>",
             };
-            let (method_name, descriptor) =
-                (method.name().into_owned(), method.descriptor().into_owned());
-            match done {
-                Ok(flow) => {
-                    out.methods.push(meta::Method {
-                        index,
-                        name: method_name,
-                        descriptor,
-                        lines: code.line_numbers(),
+            match self.flows.build(&code, flow_settings) {
+                Err(e) => out.skip(&name, method, e.to_string()),
+                Ok((flow, _)) if flow.num_paths == 1 && !settings.straight_line => {
+                    out.straight_line += 1;
+                }
+                Ok((flow, probes)) => {
+                    let slots = settings.engine == Engine::Automaton
+                        && flow.num_paths <= MOST_SLOTS
+                        && (settings.k == 1 || emits_once(&probes));
+                    planned.push(Planned {
+                        at,
                         flow,
+                        probes,
+                        counting: if slots {
+                            Counting::Slots
+                        } else {
+                            Counting::Rows
+                        },
                     });
                 }
-                Err(reason) => {
-                    out.skipped.push(meta::Skipped {
-                        class: name.clone(),
-                        method: method_name,
-                        descriptor,
-                        reason,
+            }
+        }
+        if planned.is_empty() {
+            return Some(out);
+        }
+        let indices = reserve(&planned.iter().map(Planned::slots).collect::<Vec<_>>())?;
+        let mut splicer = Splicer::with_buffers(class, std::mem::take(&mut self.buffers));
+        for (plan, index) in planned.into_iter().zip(indices) {
+            let method = &class.methods()[plan.at];
+            let Some(code) = method.code() else { continue };
+            let done = self
+                .write(&mut splicer, code.max_locals, &plan, settings.engine, index)
+                .and_then(|()| splicer.edit(plan.at, &self.edit));
+            match done {
+                Err(e) => out.skip(&name, method, e.to_string()),
+                Ok(()) => {
+                    if plan.counting == Counting::Rows && turns(&plan.probes).is_some() {
+                        out.with_runs.push(index);
+                    }
+                    out.methods.push(meta::Method {
+                        index,
+                        counting: plan.counting,
+                        name: method.name().into_owned(),
+                        descriptor: method.descriptor().into_owned(),
+                        lines: code.line_numbers(),
+                        flow: plan.flow,
                     });
                 }
             }
@@ -116,7 +209,7 @@ impl Instrumenter {
         let (bytes, buffers) = splicer.finish_keeping();
         self.buffers = buffers;
         out.bytes = (!out.methods.is_empty()).then_some(bytes);
-        out
+        Some(out)
     }
 
     /// Fills `self.edit` with the probes' code.
@@ -124,100 +217,233 @@ impl Instrumenter {
         &mut self,
         pool: &mut Splicer<'_>,
         max_locals: u16,
-        probes: &[Probe],
-        helper: &Helper,
+        plan: &Planned,
+        engine: Engine,
         index: u32,
     ) -> Result<(), Plain> {
-        let r = max_locals;
-        let s = max_locals
-            .checked_add(1)
-            .filter(|s| *s < u16::MAX - 1)
+        let turns = turns(&plan.probes);
+        let way = Way::new(plan, engine);
+        max_locals
+            .checked_add(5)
+            .filter(|end| *end < u16::MAX - 1)
             .ok_or(Plain::LocalsFull)?;
+        let (r, s, n) = (max_locals, max_locals + 1, max_locals + 3);
         self.edit.clear();
-        self.edit.extra_locals = &[ExtraLocal::Int, ExtraLocal::Long];
-        self.edit.extra_stack = 4; // s, r and one addend
-        for probe in probes {
+        self.edit.extra_locals = match (way, turns) {
+            (Way::Once, _) => &[ExtraLocal::Int],
+            (_, None) => &[ExtraLocal::Int, ExtraLocal::Long],
+            (_, Some(Turns::Int)) => &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Int],
+            (_, Some(Turns::Long)) => &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Long],
+        };
+        // s, r and one addend; or what was thrown, s, r, n and an ID.
+        self.edit.extra_stack = if turns.is_some() { 7 } else { 4 };
+        let write = Writer {
+            way,
+            index,
+            r,
+            s,
+            n,
+            turns,
+        };
+        for probe in &plan.probes {
             let code = &mut self.code;
             code.clear();
-            let at = match *probe {
-                Probe::Enter { value } => {
-                    push(code, pool, index)?;
-                    call(code, pool, helper.enter, "(I)J")?;
-                    local(code, LSTORE, s);
-                    push(code, pool, value)?;
-                    local(code, ISTORE, r);
-                    At::Entry
-                }
-                Probe::Add { at, value } => {
-                    add(code, pool, r, value)?;
-                    at
-                }
-                Probe::Emit {
-                    at,
-                    add: value,
-                    then,
-                } => {
-                    local(code, LLOAD, s);
-                    local(code, ILOAD, r);
-                    if value != 0 {
-                        push(code, pool, value)?;
-                        code.push(IADD);
-                    }
-                    match then {
-                        Then::Leave => call(code, pool, helper.exit, "(JI)V")?,
-                        Then::Continue => {
-                            call(code, pool, helper.hit, "(JI)J")?;
-                            local(code, LSTORE, s);
-                        }
-                        Then::Restart(start) => {
-                            call(code, pool, helper.hit, "(JI)J")?;
-                            local(code, LSTORE, s);
-                            push(code, pool, start)?;
-                            local(code, ISTORE, r);
-                        }
-                    }
-                    at
-                }
-                Probe::Caught { bci, value } => {
-                    local(code, LLOAD, s);
-                    call(code, pool, "caught", "(J)V")?;
-                    push(code, pool, value)?;
-                    local(code, ISTORE, r);
-                    At::Before(bci)
-                }
-            };
-            self.edit.insert(at, &self.code);
+            write.probe(code, pool, probe)?;
+            match (probe, probe.at()) {
+                (Probe::Unwind { ranges, .. }, _) => self.edit.unwind(ranges, code),
+                (_, Some(at)) => self.edit.insert(at, code),
+                (_, None) => {}
+            }
         }
         Ok(())
     }
 }
 
-/// Names of the helper's methods for an engine and a kind of row.
-struct Helper {
-    enter: &'static str,
-    hit: &'static str,
-    exit: &'static str,
+/// How a method counts: which of the helper's methods its probes call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// One ID an activation, in a slot: no state.
+    Once,
+    /// In slots; the state is their address.
+    Slots,
+    /// In rows: names of enter, hit, exit and run.
+    Rows(
+        &'static str,
+        &'static str,
+        &'static str,
+        Option<&'static str>,
+    ),
 }
 
-impl Helper {
-    fn new(engine: Engine, hashed: bool) -> Self {
-        match (engine, hashed) {
-            (Engine::Ksf, _) => Self {
-                enter: "enterKsf",
-                hit: "hitKsf",
-                exit: "exitKsf",
-            },
-            (_, true) => Self {
-                enter: "enter",
-                hit: "hitHash",
-                exit: "exitHash",
-            },
-            (_, false) => Self {
-                enter: "enter",
-                hit: "hit",
-                exit: "exit",
-            },
+impl Way {
+    fn new(plan: &Planned, engine: Engine) -> Self {
+        let hashed = plan.flow.num_paths > dense_limit(engine);
+        match (plan.counting, engine) {
+            (Counting::Slots, _) if emits_once(&plan.probes) => Self::Once,
+            (Counting::Slots, _) => Self::Slots,
+            (Counting::Rows, Engine::Ksf) => Self::Rows("enterKsf", "hitKsf", "exitKsf", None),
+            (Counting::Rows, _) if hashed => {
+                Self::Rows("enter", "hitHash", "exitHash", Some("runHash"))
+            }
+            (Counting::Rows, _) => Self::Rows("enter", "hit", "exit", Some("run")),
         }
+    }
+}
+
+/// Writes the code of a method's probes.
+struct Writer {
+    way: Way,
+    index: u32,
+    r: u16,
+    s: u16,
+    n: u16,
+    turns: Option<Turns>,
+}
+
+impl Writer {
+    fn probe(
+        &self,
+        code: &mut Vec<u8>,
+        pool: &mut Splicer<'_>,
+        probe: &Probe,
+    ) -> Result<(), Plain> {
+        let (r, s) = (self.r, self.s);
+        match *probe {
+            Probe::Enter { value, .. } => {
+                match self.way {
+                    Way::Once => {}
+                    Way::Slots => {
+                        push(code, pool, self.index)?;
+                        call(code, pool, "slots", "(I)J")?;
+                        local(code, LSTORE, s);
+                    }
+                    Way::Rows(enter, ..) => {
+                        push(code, pool, self.index)?;
+                        call(code, pool, enter, "(I)J")?;
+                        local(code, LSTORE, s);
+                    }
+                }
+                self.start(code, pool, value)?;
+                self.no_turns(code);
+            }
+            Probe::Add { value, .. } => add(code, pool, r, value)?,
+            Probe::Emit {
+                add: value, then, ..
+            } => {
+                if self.way != Way::Once {
+                    local(code, LLOAD, s);
+                }
+                local(code, ILOAD, r);
+                if value != 0 {
+                    push(code, pool, value)?;
+                    code.push(IADD);
+                }
+                match (self.way, then) {
+                    (Way::Once, _) => call(code, pool, "count", "(I)V")?,
+                    (Way::Slots, _) => call(code, pool, "countAt", "(JI)V")?,
+                    (Way::Rows(_, _, exit, _), Then::Leave) => call(code, pool, exit, "(JI)V")?,
+                    (Way::Rows(_, hit, ..), _) => {
+                        call(code, pool, hit, "(JI)J")?;
+                        local(code, LSTORE, s);
+                    }
+                }
+                if let Then::Restart(value) = then {
+                    self.start(code, pool, value)?;
+                }
+            }
+            Probe::Turn { .. } => self.turn(code),
+            Probe::Run { id, .. } => {
+                self.run(code, pool, id)?;
+                local(code, ILOAD, r);
+                self.load_turns(code);
+                push(code, pool, id)?;
+                call(code, pool, "restart", self.typed("(III)I", "(IJI)I"))?;
+                local(code, ISTORE, r);
+                self.no_turns(code);
+            }
+            Probe::Unwind { id, .. } => {
+                self.run(code, pool, id)?;
+                code.push(ATHROW);
+            }
+            Probe::Caught { value, .. } => {
+                if matches!(self.way, Way::Rows(..)) {
+                    local(code, LLOAD, s);
+                    call(code, pool, "caught", "(J)V")?;
+                }
+                self.start(code, pool, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// r = value. Where there is no state, r holds the slot itself.
+    fn start(&self, code: &mut Vec<u8>, pool: &mut Splicer<'_>, value: u32) -> Result<(), Plain> {
+        let base = if self.way == Way::Once { self.index } else { 0 };
+        push(code, pool, base + value)?;
+        local(code, ISTORE, self.r);
+        Ok(())
+    }
+
+    /// Emits the turns of a run loop.
+    fn run(&self, code: &mut Vec<u8>, pool: &mut Splicer<'_>, id: u32) -> Result<(), Plain> {
+        local(code, LLOAD, self.s);
+        local(code, ILOAD, self.r);
+        self.load_turns(code);
+        push(code, pool, id)?;
+        match self.way {
+            Way::Rows(_, _, _, Some(run)) => {
+                call(code, pool, run, self.typed("(JIII)J", "(JIJI)J"))?;
+                local(code, LSTORE, self.s);
+            }
+            _ => call(code, pool, "runAt", self.typed("(JIII)V", "(JIJI)V"))?,
+        }
+        Ok(())
+    }
+
+    fn typed(&self, int: &'static str, long: &'static str) -> &'static str {
+        match self.turns {
+            Some(Turns::Long) => long,
+            _ => int,
+        }
+    }
+
+    fn load_turns(&self, code: &mut Vec<u8>) {
+        local(
+            code,
+            match self.turns {
+                Some(Turns::Long) => LLOAD,
+                _ => ILOAD,
+            },
+            self.n,
+        );
+    }
+
+    /// n += 1.
+    fn turn(&self, code: &mut Vec<u8>) {
+        match self.turns {
+            Some(Turns::Long) => {
+                local(code, LLOAD, self.n);
+                code.extend([LCONST_1, LADD]);
+                local(code, LSTORE, self.n);
+            }
+            _ if self.n < 256 => code.extend([IINC, self.n as u8, 1]),
+            _ => {
+                code.extend([WIDE, IINC]);
+                code.extend(self.n.to_be_bytes());
+                code.extend([0, 1]);
+            }
+        }
+    }
+
+    /// n = 0.
+    fn no_turns(&self, code: &mut Vec<u8>) {
+        let (zero, store) = match self.turns {
+            None => return,
+            Some(Turns::Int) => (ICONST_0, ISTORE),
+            Some(Turns::Long) => (LCONST_0, LSTORE),
+        };
+        code.push(zero);
+        local(code, store, self.n);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Comma-separated `key=value`; lists use `;`; `%XX` stands for any byte (so values may hold commas).
 
 use crate::glob::Glob;
+use crate::instrument::Settings;
 use borescope_spool::layout::Engine;
 
 /// Largest k.
@@ -23,6 +24,10 @@ pub struct Options {
     pub include: Vec<Glob>,
     /// Classes to leave plain.
     pub exclude: Vec<Glob>,
+    /// Short branches are not told apart.
+    pub merge: bool,
+    /// Methods with a single path and no loop are counted too.
+    pub straight_line: bool,
     /// Limit of counter memory in bytes.
     pub memory: u64,
     /// Only check that the agent can start; instrument nothing.
@@ -38,6 +43,8 @@ impl Options {
             out: String::new(),
             include: Vec::new(),
             exclude: Vec::new(),
+            merge: true,
+            straight_line: false,
             memory: DEFAULT_MEMORY,
             probe_only: false,
         };
@@ -76,10 +83,24 @@ impl Options {
                             )
                         })?;
                 }
+                "branches" => {
+                    o.merge = match value {
+                        "merge" => true,
+                        "split" => false,
+                        _ => return Err(format!("branches must be merge or split, not `{value}`")),
+                    }
+                }
+                "straight" => {
+                    o.straight_line = match value {
+                        "0" => false,
+                        "1" => true,
+                        _ => return Err(format!("straight must be 0 or 1, not `{value}`")),
+                    }
+                }
                 "probe" => o.probe_only = true,
                 _ => {
                     return Err(format!(
-                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, memory"
+                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, branches, straight, memory"
                     ));
                 }
             }
@@ -91,6 +112,16 @@ impl Options {
             o.out = format!("borescope-{}.borescope", std::process::id());
         }
         Ok(o)
+    }
+
+    /// What of it changes the probes.
+    pub fn instrumenting(&self) -> Settings {
+        Settings {
+            engine: self.engine,
+            k: self.k,
+            merge: self.merge,
+            straight_line: self.straight_line,
+        }
     }
 }
 
@@ -159,6 +190,8 @@ mod tests {
             ("colour=red", "colour"),
             ("out=%4", "percent"),
             ("memory=12", "1048576"),
+            ("branches=some", "merge or split"),
+            ("straight=yes", "0 or 1"),
         ] {
             let e = Options::parse(text).unwrap_err();
             assert!(e.contains(word), "{text}: {e}");

@@ -36,11 +36,12 @@ static LINKED: AtomicBool = AtomicBool::new(false);
 /// of java.base bound from outside (jni.cpp, RegisterNatives).
 #[unsafe(no_mangle)]
 extern "system" fn Java_java_lang_BorescopeProbe_link(jni: JniEnv, class: JObject) {
-    let natives: [(&CStr, &CStr, *const c_void); 6] = [
+    let natives: [(&CStr, &CStr, *const c_void); 7] = [
         (c"config", c"(I)J", config as *const _),
-        (c"lease", c"(J)J", lease as *const _),
+        (c"lease", c"(JZ)J", lease as *const _),
         (c"newRoot", c"(JI)J", new_root as *const _),
         (c"miss", c"(JIZ)J", miss as *const _),
+        (c"missRun", c"(JJI)J", miss_run as *const _),
         (c"missKsf", c"(JI)J", miss_ksf as *const _),
         (c"caught", c"(J)V", caught as *const _),
     ];
@@ -64,13 +65,13 @@ extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
             2 => shared,
             3 => mask,
             4 => c.base(),
-            _ => c.top_depth() as u64,
+            _ => u64::from(c.window_length()),
         }
     })
 }
 
-extern "system" fn lease(_: JniEnv, _: JObject, tid: i64) -> i64 {
-    guarded(0, |c| c.threads.lease(tid as u64))
+extern "system" fn lease(_: JniEnv, _: JObject, tid: i64, shares: c_uchar) -> i64 {
+    guarded(0, |c| c.lease(tid as u64, shares != 0))
 }
 
 extern "system" fn new_root(_: JniEnv, _: JObject, block: i64, method: c_int) -> i64 {
@@ -79,6 +80,10 @@ extern "system" fn new_root(_: JniEnv, _: JObject, block: i64, method: c_int) ->
 
 extern "system" fn miss(_: JniEnv, _: JObject, s: i64, r: c_int, last: c_uchar) -> i64 {
     guarded(s, |c| c.miss(s as u64, r as u32, last != 0))
+}
+
+extern "system" fn miss_run(_: JniEnv, _: JObject, s: i64, n: i64, r: c_int) -> i64 {
+    guarded(s, |c| c.miss_run(s as u64, n as u64, r as u32))
 }
 
 extern "system" fn miss_ksf(_: JniEnv, _: JObject, s: i64, r: c_int) -> i64 {

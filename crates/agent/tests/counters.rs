@@ -1,10 +1,10 @@
 //! The counters' slow paths against brute force: any streams, any engine, any k, several threads, private and shared arenas; read
 //! back from the file as the sealer does.
 
-use borescope::memory::{Counters, Setup};
+use borescope::memory::{Counters, Setup, add64};
 use borescope_paths::{kipf::KIpf, stream};
 use borescope_spool::counters::{Counters as Reader, Damage};
-use borescope_spool::layout::Engine;
+use borescope_spool::layout::{self, Engine};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -40,12 +40,19 @@ fn engine() -> impl Strategy<Value = Engine> {
 /// Counters on an empty file, for methods of these numbers of paths.
 fn counters(file: &tempfile::NamedTempFile, setup: Setup, paths: &[u32]) -> Counters {
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
-    assert_eq!(c.reserve_methods(paths.len() as u32), Some(0));
-    for (m, p) in paths.iter().enumerate() {
-        c.set_paths(m as u32, *p);
+    for (method, paths) in methods(&c, paths.len()).into_iter().zip(paths) {
+        c.set_method(method, *paths, true);
     }
     c
 }
+
+/// Their indices: the same for each set of counters, as nothing else takes slots.
+fn methods(c: &Counters, count: usize) -> Vec<u32> {
+    c.reserve(&vec![1; count]).unwrap()
+}
+
+/// The first of these indices.
+const FIRST: u32 = borescope_spool::layout::HEADER_SLOTS as u32;
 
 /// Runs the activations, thread by thread interleaved as they come, and returns the file's bytes.
 fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
@@ -61,20 +68,27 @@ fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
     );
     let mut blocks = HashMap::new();
     for (n, (thread, method, ids)) in activations.iter().enumerate() {
-        let block = *blocks.entry(*thread).or_insert_with(|| match thread {
-            0 => c.threads.shared_block(0),
-            t => c.threads.lease(*t),
-        });
-        let mut s = c.new_root(block, *method as u32);
+        let block = *blocks
+            .entry(*thread)
+            .or_insert_with(|| (c.lease(*thread, *thread == 0) as i64).unsigned_abs());
+        let mut s = c.new_root(block, FIRST + *method as u32);
         if engine == Engine::Ksf {
             s = (s - c.base()) >> 4;
         }
-        for &id in ids {
+        let mut at = 0;
+        while let Some(&id) = ids.get(at) {
+            let same = ids[at..].iter().take_while(|i| **i == id).count();
+            let last = id == PATHS[*method] - 1;
+            // Every other stretch of one ID goes as a run.
             s = if engine == Engine::Ksf {
                 c.miss_ksf(s, id)
+            } else if (n + at) % 2 == 0 || last {
+                c.miss(s, id, last)
             } else {
-                c.miss(s, id, id == PATHS[*method] - 1)
+                at += same - 1;
+                c.miss_run(s, same as u64, id)
             };
+            at += 1;
         }
         if n % 5 == 4 && *thread != 0 {
             // The thread dies; another takes over its arena.
@@ -93,7 +107,7 @@ fn forests(bytes: &[u8], k: u32, engine: Engine) -> (Vec<KIpf>, Vec<u64>) {
     let mut damage = Damage::default();
     let mut nodes: Vec<Vec<(Vec<u32>, u64)>> = vec![Vec::new(); PATHS.len()];
     for row in reader.rows() {
-        let m = row.method as usize;
+        let m = (row.method - FIRST) as usize;
         enters[m] += row.enters;
         if engine == Engine::Ksf {
             reader.ksf(&row, &mut damage, |ids, count| {
@@ -152,10 +166,10 @@ fn memory_limit_stops_counting_and_says_so() {
         },
         &[16],
     );
-    let block = c.threads.lease(7);
+    let block = c.lease(7, false);
     let mut x = 1u32;
     for _ in 0..200 {
-        let mut s = c.new_root(block, 0);
+        let mut s = c.new_root(block, FIRST);
         for _ in 0..200 {
             x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             s = c.miss(s, x >> 28, false);
@@ -174,4 +188,86 @@ fn memory_limit_stops_counting_and_says_so() {
         200 * 200,
         "each item is counted or known to be lost"
     );
+}
+
+#[test]
+fn slots_are_found_in_the_file_at_their_index() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let setup = Setup {
+        engine: Engine::Automaton,
+        k: 4,
+        memory: 64 << 20,
+    };
+    let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
+    // One arena from the start, one from the middle, one reused; the shared one of a virtual thread; enough methods for several pieces.
+    let early = c.lease(1, false);
+    let mut indices = Vec::new();
+    for round in 0..300 {
+        let counts: Vec<u32> = (0..40).map(|i| 1 + (round * 7 + i * 13) % 64).collect();
+        let firsts = c.reserve(&counts).unwrap();
+        indices.extend(firsts.into_iter().zip(counts));
+        if round == 150 {
+            c.lease(2, false);
+        }
+    }
+    c.threads.release(1);
+    let late = c.lease(3, false);
+    assert_eq!(
+        early, late,
+        "the arena of a dead thread serves the next one"
+    );
+    let shared = (c.lease(5, true) as i64).unsigned_abs();
+    let middle = c.lease(4, false);
+    let mut taken = std::collections::HashSet::new();
+    for &(first, count) in &indices {
+        for slot in first..first + count {
+            assert!(taken.insert(slot), "slot {slot} is given out twice");
+            for (block, n) in [(late, 3), (middle, 5), (shared, 7)] {
+                add64(block + u64::from(slot) * 8, n);
+            }
+        }
+    }
+    drop(c);
+    let bytes = std::fs::read(file.path()).unwrap();
+    let word = |at: u64| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
+    let mut sums: HashMap<u64, u64> = HashMap::new();
+    let mut at = layout::HEADER_BYTES;
+    while at < word(layout::header::ALLOCATED) {
+        assert_eq!(word(at) as u32, layout::SLOTS_MAGIC, "no rows were made");
+        let piece = word(at + layout::slots::PIECE);
+        assert_eq!(word(at + layout::slots::BYTES), layout::piece_bytes(piece));
+        for i in layout::HEADER_SLOTS..layout::FIRST_PIECE_SLOTS << piece {
+            *sums.entry(layout::piece_first(piece) + i).or_default() += word(at + i * 8);
+        }
+        at += layout::piece_bytes(piece);
+    }
+    for (slot, sum) in sums {
+        let expected = if taken.contains(&(slot as u32)) {
+            15
+        } else {
+            0
+        };
+        assert_eq!(sum, expected, "slot {slot}");
+    }
+}
+
+#[test]
+fn threads_share_where_memory_for_slots_ends() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let setup = Setup {
+        engine: Engine::Automaton,
+        k: 4,
+        memory: 1 << 20,
+    };
+    let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
+    c.reserve(&[64; 100]).unwrap();
+    let blocks: Vec<i64> = (1..200).map(|tid| c.lease(tid, false) as i64).collect();
+    let private = blocks.iter().filter(|b| **b > 0).count();
+    assert!(private > 3 && private < 30, "{private} have their own");
+    assert!(
+        blocks.iter().rev().take(100).all(|b| *b < 0),
+        "the others share"
+    );
+    assert_eq!(c.reserve(&[64; 10_000]), None, "no memory for more slots");
+    assert!(c.reserve(&[64]).is_some(), "but what fits is given out");
 }

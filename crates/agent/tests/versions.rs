@@ -1,6 +1,6 @@
 //! Class file versions: a preview minor is instrumented and kept; a version of a JDK of the future passes through with one line.
 
-use borescope::instrument::{Instrumenter, NEWEST_MAJOR, refuse};
+use borescope::instrument::{Instrumenter, NEWEST_MAJOR, Settings, numbered, refuse};
 use borescope_classfile::ClassFile;
 use borescope_spool::layout::Engine;
 
@@ -17,7 +17,9 @@ fn preview_minor_is_kept() {
     let bytes = class(65535, 65);
     let parsed = ClassFile::parse(&bytes).unwrap();
     assert_eq!(refuse(&parsed), None);
-    let done = Instrumenter::default().instrument(&parsed, Engine::Automaton, 0);
+    let done = Instrumenter::default()
+        .instrument(&parsed, Settings::new(Engine::Automaton, 4), numbered)
+        .expect("slots");
     let new = done.bytes.expect("its methods are instrumented");
     assert_eq!(new[..8], bytes[..8]);
     assert!(new.len() > bytes.len() && done.skipped.is_empty());

@@ -1,7 +1,7 @@
 //! The class-file corpus: every class of the jars that `.cache/corpus.txt` names, some 58,000 by all of Java's compilers and obfuscators.
 
 use crate::root;
-use borescope::instrument::Instrumenter;
+use borescope::instrument::{Instrumenter, Settings, numbered};
 use borescope_classfile::{ClassFile, Splicer};
 use borescope_spool::layout::Engine;
 use std::collections::BTreeMap;
@@ -105,11 +105,21 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
         entries.push(entry.to_owned());
         if let Some(reason) = borescope::instrument::refuse(&class) {
             *tally.plain.entry(reason).or_default() +=
-                u64::from(borescope::instrument::method_count(&class));
+                class.methods().iter().filter(|m| m.code().is_some()).count() as u64;
             return;
         }
         let engine = ENGINES[(first + entries.len()) % ENGINES.len()];
-        let done = instrumenter.instrument(&class, engine, 0);
+        // Every other class with all its methods and all its branches.
+        let whole = entries.len() % 2 == 0;
+        let settings = Settings {
+            engine,
+            k: if entries.len() % 3 == 0 { 1 } else { 4 },
+            merge: !whole,
+            straight_line: whole,
+        };
+        let done = instrumenter
+            .instrument(&class, settings, numbered)
+            .expect("slots without end");
         tally.methods += done.methods.len() as u64;
         for skipped in done.skipped {
             *tally.plain.entry(skipped.reason).or_default() += 1;

@@ -1,10 +1,12 @@
 //! Arenas and who uses them: a platform thread leases a private arena for its life, virtual threads use shared ones.
 //!
-//! Each arena has a block of root slots (u64 by method index). When a thread ends, its arena goes back with all its counts
-//! and serves the next new thread, so nothing is ever folded or freed.
+//! Each arena has a block of slots (u64 by slot index): counts, or addresses of root rows. Blocks are address ranges into which pieces
+//! of `counters.bin` are mapped as slots are given out, so that a probe finds its slot at a fixed offset. When a thread ends, its arena
+//! goes back with all its counts and serves the next new thread, so nothing is ever folded or freed.
 
-use super::file::zero_pages;
+use super::file::{CounterFile, zero_pages};
 use super::raw::{Addr, load64, store64};
+use borescope_spool::layout::{HEADER_SLOTS, MAX_PIECES, piece_first};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
@@ -14,20 +16,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const TABLE_IDS: u64 = 1 << 20;
 /// Shared arenas (a power of two).
 const SHARED: u32 = 16;
+/// Most platform threads with a private arena at one time.
+const MAX_ARENAS: u32 = 8192;
 
 /// All arenas and the lease table.
 pub struct Threads {
     blocks: Addr,
-    block_bytes: u64,
     table: Addr,
     shared: Addr,
     arenas: Box<[Mutex<Arena>]>,
     leases: Mutex<Leases>,
 }
 
+/// Size of a block: all pieces.
+const BLOCK_BYTES: u64 = piece_first(MAX_PIECES) * 8;
+
 struct Leases {
+    /// Arenas of dead threads.
     free: Vec<u32>,
+    /// Private arenas from here on were never used.
     fresh: u32,
+    /// Pieces mapped, by arena.
+    pieces: Vec<u8>,
+    /// The next slot to give out.
+    next: u64,
 }
 
 /// Bump allocation and the index of an arena's rows. Whoever makes rows holds the arena's lock.
@@ -48,42 +60,35 @@ pub struct Arena {
 }
 
 impl Threads {
-    /// Reserves root slots for `methods` methods and up to `max` arenas, less where addresses are scarce.
-    pub fn new(mut methods: u64, mut max: u32) -> io::Result<Self> {
+    /// Reserves the blocks of as many arenas as there are addresses for; the first shared one is there from the start.
+    pub fn new(file: &CounterFile) -> io::Result<Self> {
+        let mut max = MAX_ARENAS;
         let blocks = loop {
-            match zero_pages(methods * 8 * u64::from(max)) {
+            match zero_pages(BLOCK_BYTES * u64::from(max)) {
                 Ok(a) => break a,
-                Err(e) if max <= 64 => return Err(e),
-                Err(_) => {
-                    max /= 2;
-                    methods = (methods / 2).max(1 << 16);
-                }
+                Err(e) if max <= 2 * SHARED => return Err(e),
+                Err(_) => max /= 2,
             }
         };
-        let block_bytes = methods * 8;
-        let shared = zero_pages(u64::from(SHARED) * 8)?;
-        for i in 0..SHARED {
-            store64(
-                shared + u64::from(i) * 8,
-                blocks + u64::from(i) * block_bytes,
-            );
-        }
-        Ok(Self {
+        let this = Self {
             blocks,
-            block_bytes,
             table: zero_pages(TABLE_IDS * 8)?,
-            shared,
+            shared: zero_pages(u64::from(SHARED) * 8)?,
             arenas: (0..max).map(|_| Mutex::default()).collect(),
             leases: Mutex::new(Leases {
                 free: Vec::new(),
                 fresh: SHARED,
+                pieces: vec![0; max as usize],
+                next: HEADER_SLOTS,
             }),
-        })
-    }
-
-    /// How many methods have a root slot.
-    pub fn max_methods(&self) -> u32 {
-        (self.block_bytes / 8) as u32
+        };
+        let mut leases = lock(&this.leases);
+        if !this.map_pieces(&mut leases, file, 0) {
+            return Err(io::Error::other("no room for the first slots"));
+        }
+        store64(this.shared, this.block(0).wrapping_neg());
+        drop(leases);
+        Ok(this)
     }
 
     /// What the helper needs to find a thread's block: (table, ids in it, shared blocks, their number - 1).
@@ -91,25 +96,76 @@ impl Threads {
         (self.table, TABLE_IDS, self.shared, u64::from(SHARED) - 1)
     }
 
-    /// The block of the shared arena that a virtual thread of this id counts in.
-    pub fn shared_block(&self, tid: u64) -> Addr {
-        load64(self.shared + (tid % u64::from(SHARED)) * 8)
+    /// Gives out slots: for each of `counts` so many in a row, in every arena; the index of each first one. `None` when there are no
+    /// more, or no memory for them.
+    pub fn reserve(&self, file: &CounterFile, counts: &[u32]) -> Option<Vec<u32>> {
+        let mut leases = lock(&self.leases);
+        let mut next = leases.next;
+        // (Slots before HEADER_SLOTS are never given out, so that `next - 1` is one.)
+        let mut firsts = Vec::with_capacity(counts.len());
+        for &count in counts {
+            let end = piece_first(piece_of(next) + 1);
+            if next + u64::from(count) > end {
+                next = end + HEADER_SLOTS;
+            }
+            firsts.push(next as u32);
+            next += u64::from(count);
+        }
+        if piece_of(next - 1) >= MAX_PIECES {
+            return None;
+        }
+        let before = std::mem::replace(&mut leases.next, next);
+        if piece_of(next - 1) > piece_of(before - 1) {
+            for arena in 0..leases.fresh {
+                if leases.pieces[arena as usize] > 0 && !self.map_pieces(&mut leases, file, arena) {
+                    leases.next = before;
+                    return None;
+                }
+            }
+        }
+        Some(firsts)
     }
 
-    /// Gives a platform thread a private arena: the address of its block. Falls back to a shared one when there are no more.
-    pub fn lease(&self, tid: u64) -> Addr {
+    /// Gives a thread the block it counts in: a private one (its address), or a shared one (its address negated) if `shares`, or if there
+    /// is no room for one more.
+    pub fn lease(&self, file: &CounterFile, tid: u64, shares: bool) -> u64 {
         let mut leases = lock(&self.leases);
-        let arena = match leases.free.pop() {
-            Some(a) => a,
-            None if (leases.fresh as usize) < self.arenas.len() && tid < TABLE_IDS => {
-                leases.fresh += 1;
-                leases.fresh - 1
+        if !shares && tid < TABLE_IDS {
+            let fresh = leases.fresh;
+            let arena = leases.free.pop().unwrap_or(fresh);
+            if (arena as usize) < self.arenas.len() && self.map_pieces(&mut leases, file, arena) {
+                leases.fresh = fresh.max(arena + 1);
+                let block = self.block(arena);
+                store64(self.table + tid * 8, block);
+                return block;
             }
-            None => return self.shared_block(tid),
-        };
-        let block = self.blocks + u64::from(arena) * self.block_bytes;
-        store64(self.table + tid * 8, block);
-        block
+            if arena < fresh {
+                leases.free.push(arena);
+            }
+        }
+        let arena = (tid % u64::from(SHARED)) as u32;
+        let place = self.shared + u64::from(arena) * 8;
+        if load64(place) == 0 {
+            let mapped = self.map_pieces(&mut leases, file, arena);
+            // All share the first one where there is no room for this one.
+            let block = self.block(if mapped { arena } else { 0 });
+            store64(place, block.wrapping_neg());
+        }
+        load64(place)
+    }
+
+    /// Maps the pieces that an arena lacks; false = no room.
+    fn map_pieces(&self, leases: &mut Leases, file: &CounterFile, arena: u32) -> bool {
+        let wanted = piece_of(leases.next - 1);
+        let mapped = &mut leases.pieces[arena as usize];
+        while u64::from(*mapped) <= wanted {
+            let piece = u64::from(*mapped);
+            if !file.slots(arena, piece, self.block(arena) + piece_first(piece) * 8) {
+                return false;
+            }
+            *mapped += 1;
+        }
+        true
     }
 
     /// A platform thread ended (called on that thread): its arena is free for the next.
@@ -121,15 +177,17 @@ impl Threads {
         let block = load64(slot);
         if block != 0 {
             store64(slot, 0);
-            lock(&self.leases)
-                .free
-                .push(((block - self.blocks) / self.block_bytes) as u32);
+            lock(&self.leases).free.push(self.arena_of(block));
         }
+    }
+
+    fn block(&self, arena: u32) -> Addr {
+        self.blocks + u64::from(arena) * BLOCK_BYTES
     }
 
     /// The arena that owns a block.
     pub fn arena_of(&self, block: Addr) -> u32 {
-        ((block - self.blocks) / self.block_bytes) as u32
+        ((block - self.blocks) / BLOCK_BYTES) as u32
     }
 
     /// Whether an arena is used by several threads at once.
@@ -141,6 +199,15 @@ impl Threads {
     pub fn arena(&self, arena: u32) -> MutexGuard<'_, Arena> {
         lock(&self.arenas[arena as usize])
     }
+}
+
+/// The piece that a slot lies in.
+fn piece_of(slot: u64) -> u64 {
+    let mut piece = 0;
+    while piece_first(piece + 1) <= slot {
+        piece += 1;
+    }
+    piece
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -72,12 +72,10 @@ impl CounterFile {
             return None;
         }
         let at = load64(self.base + layout::header::ALLOCATED);
-        if at + bytes > growth.mapped {
-            if let Err((why, _)) = self.extend(&mut growth, at + bytes) {
-                growth.stopped = true;
-                store32(self.base + layout::header::STOP, why as u32);
-                return None;
-            }
+        if let Err((why, _)) = self.extend(&mut growth, at + bytes) {
+            growth.stopped = true;
+            store32(self.base + layout::header::STOP, why as u32);
+            return None;
         }
         let chunk = self.base + at;
         store32(chunk + layout::chunk::MAGIC, layout::CHUNK_MAGIC);
@@ -88,14 +86,37 @@ impl CounterFile {
         Some(chunk)
     }
 
+    /// A new piece of an arena's slots, mapped at `place` too; false = memory or disk has run out, `place` is as before.
+    pub fn slots(&self, arena: u32, piece: u64, place: Addr) -> bool {
+        let bytes = layout::piece_bytes(piece);
+        let mut growth = self.lock();
+        let at = load64(self.base + layout::header::ALLOCATED);
+        if growth.stopped
+            || self.extend(&mut growth, at + bytes).is_err()
+            || self.map(place, at, bytes).is_err()
+        {
+            return false;
+        }
+        let chunk = self.base + at;
+        store32(chunk + layout::slots::MAGIC, layout::SLOTS_MAGIC);
+        store32(chunk + layout::slots::ARENA, arena);
+        store64(chunk + layout::slots::BYTES, bytes);
+        store64(chunk + layout::slots::PIECE, piece);
+        publish64(self.base + layout::header::ALLOCATED, at + bytes);
+        true
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Growth> {
         self.growth
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Maps the file up to `end` or beyond.
+    /// Maps the file up to `end` or beyond, if it is not yet.
     fn extend(&self, growth: &mut Growth, end: u64) -> Result<(), (Stop, io::Error)> {
+        if end <= growth.mapped {
+            return Ok(());
+        }
         if end > self.limit {
             return Err((Stop::Memory, io::Error::other("memory limit")));
         }
@@ -111,22 +132,33 @@ impl CounterFile {
                 .map(|()| exact)
                 .map_err(|e| (Stop::DiskFull, e))?,
         };
-        // SAFETY: the range lies in our own reservation, beyond what is mapped so far; the file is allocated up to `new`.
+        self.map(
+            self.base + growth.mapped,
+            growth.mapped,
+            new - growth.mapped,
+        )
+        .map_err(|e| (Stop::Memory, e))?;
+        growth.mapped = new;
+        growth.step = (growth.step * 2).min(LAST_STEP);
+        Ok(())
+    }
+
+    /// Maps allocated bytes of the file from `offset` on at `place`, which lies in an address range of ours that nobody uses yet.
+    fn map(&self, place: Addr, offset: u64, bytes: u64) -> io::Result<()> {
+        // SAFETY: the range lies in a reservation of ours and holds nothing; the file is allocated there.
         let p = unsafe {
             libc::mmap(
-                (self.base + growth.mapped) as *mut _,
-                (new - growth.mapped) as usize,
+                place as *mut _,
+                bytes as usize,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_FIXED,
                 self.file.as_raw_fd(),
-                growth.mapped as libc::off_t,
+                offset as libc::off_t,
             )
         };
         if p == libc::MAP_FAILED {
-            return Err((Stop::Memory, io::Error::last_os_error()));
+            return Err(io::Error::last_os_error());
         }
-        growth.mapped = new;
-        growth.step = (growth.step * 2).min(LAST_STEP);
         Ok(())
     }
 

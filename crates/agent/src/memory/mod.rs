@@ -11,4 +11,5 @@ mod rows;
 
 pub use arena::Threads;
 pub use file::CounterFile;
+pub use raw::{Addr, add64};
 pub use rows::{Counters, Setup, dense_limit};

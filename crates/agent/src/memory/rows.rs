@@ -3,20 +3,19 @@
 use super::arena::{Arena, Threads};
 use super::file::{CounterFile, zero_pages};
 use super::raw::{Addr, add64, load32, load64, publish64, store32, store64, zero};
-use borescope_spool::layout::{self, Engine, HASH_MUL, Kind, NO_ID, header, ksf, row, table};
+use borescope_spool::layout::{self, Engine, HASH_MUL, Kind, NO_ID, header, ksf, row, run, table};
 use std::fs::File;
 use std::io;
 use std::sync::{PoisonError, RwLock};
 
-/// Most methods that can be instrumented in one JVM, and most platform threads with a private arena at one time.
-const MAX_METHODS: u64 = 1 << 20;
-const MAX_ARENAS: u32 = 8192;
 /// Rows of at most this many paths are dense.
 const AUTOMATON_DENSE: u32 = 32;
 const BLPP_DENSE: u32 = 4096;
 const FIRST_CHUNK: u64 = 16 << 10;
 const LAST_CHUNK: u64 = 1 << 20;
 const FIRST_SLOTS: u32 = 4;
+/// Bit beside a method's number of paths (at most 2^30).
+const RUNS: u32 = 1 << 31;
 /// Where the shared empty table and the hashed sink row lie in the file's header page.
 const EMPTY_TABLE: u64 = 1024;
 const SINK_ROW: u64 = 2048;
@@ -38,7 +37,7 @@ pub struct Counters {
     pub threads: Threads,
     engine: Engine,
     k: u32,
-    /// Number of paths by method index.
+    /// By method index: its number of paths, and whether it has run loops ([`RUNS`]).
     methods: RwLock<Vec<u32>>,
     dense_sink: Addr,
 }
@@ -69,11 +68,15 @@ impl Counters {
         store64(sink + row::TABLE, empty);
         store32(sink + row::SHIFT, 31);
         store32(sink + row::FLAGS, 1);
+        // As every row may have one, the sinks have (empty) run slots before them.
+        let sinks = zero_pages(
+            layout::RUN_BYTES
+                + layout::ROW_BYTES
+                + u64::from(BLPP_DENSE) * layout::DENSE_EDGE_BYTES,
+        )?;
         Ok(Self {
-            threads: Threads::new(MAX_METHODS, MAX_ARENAS)?,
-            dense_sink: zero_pages(
-                layout::ROW_BYTES + u64::from(BLPP_DENSE) * layout::DENSE_EDGE_BYTES,
-            )?,
+            threads: Threads::new(&file)?,
+            dense_sink: sinks + layout::RUN_BYTES,
             file,
             engine: setup.engine,
             k: setup.k,
@@ -86,32 +89,30 @@ impl Counters {
         self.file.base()
     }
 
-    /// Depth of the last level of the k-SF's upper part, k - 2.
-    pub fn top_depth(&self) -> i64 {
-        i64::from(self.k) - 2
+    /// IDs in a full window, k - 1.
+    pub fn window_length(&self) -> u32 {
+        self.k - 1
     }
 
-    /// Takes `count` consecutive method indices, their numbers of paths still unknown; `None` when there are no more.
-    pub fn reserve_methods(&self, count: u32) -> Option<u32> {
+    /// Gives out slots to methods: so many for each; the index of each first one, which is the method's index. `None` when there are no
+    /// more, or no memory for them.
+    pub fn reserve(&self, counts: &[u32]) -> Option<Vec<u32>> {
+        self.threads.reserve(&self.file, counts)
+    }
+
+    /// Gives a thread the block it counts in: positive = its own, negative = a shared one, negated.
+    pub fn lease(&self, tid: u64, shares: bool) -> u64 {
+        self.threads.lease(&self.file, tid, shares)
+    }
+
+    /// Tells how many paths a method has that counts in rows, and whether it has run loops; before any of its probes can run.
+    pub fn set_method(&self, method: u32, paths: u32, runs: bool) {
         let mut methods = self.methods.write().unwrap_or_else(PoisonError::into_inner);
-        let first = methods.len() as u32;
-        if first + count > self.threads.max_methods() {
-            return None;
+        let method = method as usize;
+        if methods.len() <= method {
+            methods.resize(method + 1, 0);
         }
-        methods.resize((first + count) as usize, 0);
-        Some(first)
-    }
-
-    /// Tells how many paths a method has; before any of its probes can run.
-    pub fn set_paths(&self, method: u32, paths: u32) {
-        if let Some(p) = self
-            .methods
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_mut(method as usize)
-        {
-            *p = paths;
-        }
+        methods[method] = paths | if runs { RUNS } else { 0 };
     }
 
     /// Marks an orderly end.
@@ -120,13 +121,11 @@ impl Counters {
         store32(self.base() + header::ENDED, 1);
     }
 
-    fn paths(&self, method: u32) -> u32 {
-        self.methods
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(method as usize)
-            .copied()
-            .unwrap_or(0)
+    /// Number of paths of a method, and whether it has run loops.
+    fn method(&self, method: u32) -> (u32, bool) {
+        let methods = self.methods.read().unwrap_or_else(PoisonError::into_inner);
+        let known = methods.get(method as usize).copied().unwrap_or(0);
+        (known & !RUNS, known & RUNS != 0)
     }
 
     fn hash_sink(&self) -> Addr {
@@ -167,10 +166,9 @@ impl Counters {
             add64(root + row::ENTERS, 1);
             return root;
         }
-        let paths = self.paths(method);
-        let root = match self.new_row(&mut arena, id, method, paths, NO_ID, 0) {
+        let root = match self.new_row(&mut arena, id, method, NO_ID, 0) {
             Some(r) => r,
-            None => self.sink(paths <= dense_limit(self.engine)),
+            None => self.sink(self.method(method).0 <= dense_limit(self.engine)),
         };
         add64(root + row::ENTERS, 1);
         publish64(
@@ -191,7 +189,7 @@ impl Counters {
             return s;
         }
         let method = load32(s + row::METHOD);
-        if r >= self.paths(method) {
+        if r >= self.method(method).0 {
             self.lost(); // cannot happen: IDs are below the number of paths
             return s;
         }
@@ -237,6 +235,55 @@ impl Counters {
                     return self.hash_sink();
                 }
                 target
+            }
+        }
+    }
+
+    /// A run of `n` IDs `r` from row `s`, of which the fast path knows no more: counts them, makes what is absent, returns the next state.
+    /// If it is long enough for the row's run slot, the next one will find that.
+    pub fn miss_run(&self, s: Addr, n: u64, r: u32) -> Addr {
+        let length = u64::from(self.window_length());
+        let slotted = length > 0 && n >= length;
+        let mut left = n;
+        let mut at = s;
+        // The window is r over and over, at the latest, after `length` steps: then a step leads back to the same row.
+        for _ in 0..length.min(n) {
+            at = self.miss(at, r, false);
+            left -= 1;
+        }
+        let sink = at == self.dense_sink || at == self.hash_sink();
+        if sink {
+            add64(self.base() + header::LOST, left);
+            return at;
+        }
+        if slotted {
+            let slot = s - layout::RUN_BYTES;
+            let shared = load32(s + row::FLAGS) & 1 != 0;
+            store32(slot + run::ID, r);
+            publish64(
+                slot + run::JUMP,
+                if shared { at.wrapping_neg() } else { at },
+            );
+        }
+        if left > 0 {
+            at = self.miss(at, r, false);
+            self.more(at, r, left - 1);
+        }
+        at
+    }
+
+    /// Adds to an edge that is there, if it is.
+    fn more(&self, s: Addr, r: u32, n: u64) {
+        if s == self.dense_sink || s == self.hash_sink() {
+            add64(self.base() + header::LOST, n);
+        } else if load32(s + row::KIND) == Kind::DenseRow as u32 {
+            let edge = s + layout::ROW_BYTES + u64::from(r) * layout::DENSE_EDGE_BYTES;
+            add64(edge + 8, n);
+        } else {
+            // Under the lock, as the table may be growing.
+            let _arena = self.threads.arena(load32(s + row::FLAGS) >> 8);
+            if let Ok(edge) = find(load64(s + row::REAL_TABLE), r) {
+                add64(edge + 8, n);
             }
         }
     }
@@ -298,7 +345,7 @@ impl Counters {
     ) -> Option<u64> {
         let mut beta = if beta == 0 { 0 } else { self.at(beta) };
         let top;
-        if tau == 0 || i64::from(load32(tau + ksf::DEPTH)) == self.top_depth() {
+        if tau == 0 || i64::from(load32(tau + ksf::DEPTH)) == i64::from(self.k) - 2 {
             beta = tau;
             top = match find(load64(root + row::REAL_TABLE), r) {
                 Ok(edge) => self.at((load64(edge) >> 32) as u32),
@@ -376,7 +423,7 @@ impl Counters {
             }
             key = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
         }
-        let new = self.new_row(arena, id, method, self.paths(method), r, s)?;
+        let new = self.new_row(arena, id, method, r, s)?;
         arena.rows.insert(key, new);
         Some(new)
     }
@@ -400,10 +447,10 @@ impl Counters {
         arena: &mut Arena,
         id: u32,
         method: u32,
-        paths: u32,
         last: u32,
         parent: Addr,
     ) -> Option<Addr> {
+        let (paths, runs) = self.method(method);
         let dense = paths <= dense_limit(self.engine);
         let table = if dense {
             0
@@ -416,7 +463,17 @@ impl Counters {
             } else {
                 0
             };
-        let new = self.allocate(arena, id, bytes)?;
+        // At k = 1 a run's edge is the row's own.
+        let slot = if runs && self.k > 1 {
+            layout::RUN_BYTES
+        } else {
+            0
+        };
+        let new = self.allocate(arena, id, slot + bytes)? + slot;
+        if slot > 0 {
+            store32(new - slot, Kind::Run as u32);
+            store32(new - slot + 4, slot as u32);
+        }
         store32(
             new,
             if dense { Kind::DenseRow } else { Kind::HashRow } as u32,

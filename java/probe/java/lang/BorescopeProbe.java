@@ -7,9 +7,9 @@ import jdk.internal.vm.annotation.ForceInline;
 /**
  * What probes call. Lives in java.base (package java.lang: visible from every class loader), works on the agent's memory by address.
  *
- * A platform thread counts in a private arena with plain stores. Virtual threads count in shared arenas: there a root slot or a
- * dense edge's next holds the NEGATED address, and a hashed row's table is always empty, so the fast paths fall
- * through to atomic or native code by the one comparison they make anyway. Offsets: crates/spool/src/layout.rs.
+ * A platform thread counts in a private arena with plain stores. Virtual threads count in shared arenas: there a block, a root
+ * slot, a dense edge's next or a run's jump is the NEGATED address, and a hashed row's table is always empty, so the fast paths
+ * fall through to atomic or native code by the one comparison they make anyway. Offsets: crates/spool/src/layout.rs.
  */
 public final class BorescopeProbe {
     static {
@@ -22,53 +22,132 @@ public final class BorescopeProbe {
 
     private static final long TABLE = config(0);        // u64 block address by thread id
     private static final long LIMIT = config(1);        // thread ids below it have a slot in TABLE
-    private static final long SHARED = config(2);       // u64 addresses of the shared arenas' blocks
+    private static final long SHARED = config(2);       // negated addresses of the shared arenas' blocks, 0 = not there yet
     private static final long SHARED_MASK = config(3);  // number of shared arenas - 1
     private static final long BASE = config(4);         // address of offset 0 of counters.bin
-    private static final int TOP_DEPTH = (int) config(5); // k-SF: depth of the upper part's last level, k - 2
+    private static final int WINDOW = (int) config(5);  // IDs in a full window, k - 1
+    private static final int TOP_DEPTH = WINDOW - 1;    // k-SF: depth of the upper part's last level
 
     private static final int ROW_KIND_HASH = 2;
     private static final int ROW_ENTERS = 24, ROW_TABLE = 40, ROW_SHIFT = 48, ROW_FLAGS = 52, ROW_BYTES = 64;
+    private static final int RUN_COUNT = 16 - 48, RUN_TOTAL = 24 - 48, RUN_JUMP = 32 - 48; // from the row behind it
     private static final int TABLE_SLOTS = 16, TABLE_BYTES = 32;
     private static final int HASH_MUL = 0x9E3779B1;
     private static final int KSF_ID = 8, KSF_DEPTH = 12, KSF_COUNT = 16, KSF_FIRST = 24, KSF_SIBLING = 28, KSF_ROOT = 32, KSF_FLAGS = 36;
 
     private BorescopeProbe() {}
 
-    // ---- entry of an activation: the state before any path ended
+    // ---- the thread's block: slots by index, counts or root rows
 
+    @DontInline
+    private static long block(Thread t, long tid) {
+        // Thread id 0: a thread whose Thread object is still being built. Ids beyond the table and virtual threads share.
+        boolean shares = tid <= 0 || tid >= LIMIT || (VIRTUAL != null && VIRTUAL.isInstance(t));
+        long block = shares ? U.getLong(SHARED + ((tid & SHARED_MASK) << 3)) : 0;
+        return block != 0 ? block : lease(tid, shares);
+    }
+
+    // ---- methods that count in slots
+
+    /** The only path ID of an activation: counts it. */
     @ForceInline
-    public static long enter(int method) {
+    public static void count(int slot) {
+        Thread t = Thread.currentThread();
+        long tid = U.getLong(t, TID);
+        long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
+        if (block == 0) {
+            countCold(block(t, tid), slot);
+            return;
+        }
+        long e = block + ((long) slot << 3);
+        U.putLong(e, U.getLong(e) + 1);
+    }
+
+    @DontInline
+    private static void countCold(long block, int slot) {
+        countAt(block, slot);
+    }
+
+    /** Entry of an activation: the address of its method's slots. */
+    @ForceInline
+    public static long slots(int first) {
         Thread t = Thread.currentThread();
         long tid = U.getLong(t, TID);
         long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
         if (block == 0) {
             block = block(t, tid);
         }
-        long s = U.getLong(block + ((long) method << 3));
+        return block < 0 ? block - ((long) first << 3) : block + ((long) first << 3);
+    }
+
+    /** A path ended: counts it. */
+    @ForceInline
+    public static void countAt(long slots, int r) {
+        addAt(slots, r, 1);
+    }
+
+    @ForceInline
+    private static void addAt(long slots, int r, long n) {
+        if (slots < 0) {
+            U.getAndAddLong(null, ((long) r << 3) - slots, n);
+            return;
+        }
+        long e = slots + ((long) r << 3);
+        U.putLong(e, U.getLong(e) + n);
+    }
+
+    /** A run loop was left after {@code n} turns: counts r once and then c. */
+    @ForceInline
+    public static void runAt(long slots, int r, int n, int c) {
+        runAt(slots, r, n & 0xffffffffL, c);
+    }
+
+    /** As above. */
+    @ForceInline
+    public static void runAt(long slots, int r, long n, int c) {
+        if (n != 0) {
+            addAt(slots, r, 1);
+            addAt(slots, c, n - 1);
+        }
+    }
+
+    /** The path register behind a run loop. */
+    @ForceInline
+    public static int restart(int r, int n, int c) {
+        return n == 0 ? r : c;
+    }
+
+    /** As above. */
+    @ForceInline
+    public static int restart(int r, long n, int c) {
+        return n == 0 ? r : c;
+    }
+
+    // ---- entry of an activation that counts in rows: the state before any path ended
+
+    @ForceInline
+    public static long enter(int slot) {
+        Thread t = Thread.currentThread();
+        long tid = U.getLong(t, TID);
+        long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
+        if (block == 0) {
+            block = Math.abs(block(t, tid));
+        }
+        long s = U.getLong(block + ((long) slot << 3));
         if (s <= 0) {
-            return root(block, method, s);
+            return root(block, slot, s);
         }
         U.putLong(s + ROW_ENTERS, U.getLong(s + ROW_ENTERS) + 1);
         return s;
     }
 
     @DontInline
-    private static long block(Thread t, long tid) {
-        // Thread id 0: a thread whose Thread object is still being built. Ids beyond the table and virtual threads share.
-        if (tid <= 0 || tid >= LIMIT || (VIRTUAL != null && VIRTUAL.isInstance(t))) {
-            return U.getLong(SHARED + ((tid & SHARED_MASK) << 3));
-        }
-        return lease(tid);
-    }
-
-    @DontInline
-    private static long root(long block, int method, long s) {
+    private static long root(long block, int slot, long s) {
         if (s < 0) {
             U.getAndAddLong(null, -s + ROW_ENTERS, 1);
             return -s;
         }
-        return newRoot(block, method);
+        return newRoot(block, slot);
     }
 
     // ---- methods of few paths: edges indexed by path ID
@@ -106,6 +185,56 @@ public final class BorescopeProbe {
         return miss(s, r, last);
     }
 
+    /** A run loop was left after {@code n} turns: counts r once and then c, and returns the next state. */
+    @ForceInline
+    public static long run(long s, int r, int n, int c) {
+        return n == 0 ? s : turns(s, r, n & 0xffffffffL, c);
+    }
+
+    /** As above. */
+    @ForceInline
+    public static long run(long s, int r, long n, int c) {
+        return n == 0 ? s : turns(s, r, n, c);
+    }
+
+    private static long turns(long s, int r, long n, int c) {
+        s = hit(s, r);
+        if (--n >= WINDOW && WINDOW > 0) {
+            return slotted(s, n, c);
+        }
+        while (n > 0) {
+            long e = s + ROW_BYTES + ((long) c << 4);
+            long next = U.getLong(e);
+            if (next <= 0) {
+                return missRun(s, n, c);
+            }
+            if (next == s) {
+                U.putLong(e + 8, U.getLong(e + 8) + n);
+                return s;
+            }
+            U.putLong(e + 8, U.getLong(e + 8) + 1);
+            s = next;
+            n--;
+        }
+        return s;
+    }
+
+    /** At least a window's length of turns: the row's run slot stands for them. */
+    private static long slotted(long s, long n, int c) {
+        long jump = U.getLong(s + RUN_JUMP);
+        if (jump > 0) {
+            U.putLong(s + RUN_TOTAL, U.getLong(s + RUN_TOTAL) + n);
+            U.putLong(s + RUN_COUNT, U.getLong(s + RUN_COUNT) + 1);
+            return jump;
+        }
+        if (jump < 0) {
+            U.getAndAddLong(null, s + RUN_TOTAL, n);
+            U.getAndAddLong(null, s + RUN_COUNT, 1);
+            return -jump;
+        }
+        return missRun(s, n, c);
+    }
+
     // ---- methods of many paths: edges in a hash table
 
     /** As {@link #hit}, for a hashed row. */
@@ -133,6 +262,37 @@ public final class BorescopeProbe {
             return;
         }
         U.putLong(e + 8, U.getLong(e + 8) + 1);
+    }
+
+    /** As {@link #run}, for hashed rows. */
+    @ForceInline
+    public static long runHash(long s, int r, int n, int c) {
+        return n == 0 ? s : turnsHash(s, r, n & 0xffffffffL, c);
+    }
+
+    /** As above. */
+    @ForceInline
+    public static long runHash(long s, int r, long n, int c) {
+        return n == 0 ? s : turnsHash(s, r, n, c);
+    }
+
+    private static long turnsHash(long s, int r, long n, int c) {
+        s = hitHash(s, r);
+        if (--n >= WINDOW && n > 0) {
+            if (WINDOW == 0) {
+                long e = edge(s, c);
+                if (e == 0) {
+                    return missRun(s, n, c);
+                }
+                U.putLong(e + 8, U.getLong(e + 8) + n);
+                return s;
+            }
+            return slotted(s, n, c);
+        }
+        while (n-- > 0) {
+            s = hitHash(s, c);
+        }
+        return s;
     }
 
     @DontInline
@@ -209,15 +369,22 @@ public final class BorescopeProbe {
     }
 
     private static long find(long row, int r) {
+        long e = edge(row, r);
+        return e == 0 ? 0 : BASE + ((U.getLong(e) >>> 32) << 4);
+    }
+
+    /** The edge of r in a hashed row; 0 = there is none. */
+    private static long edge(long row, int r) {
         long table = U.getLong(row + ROW_TABLE);
         int i = (r * HASH_MUL) >>> U.getInt(row + ROW_SHIFT);
         int mask = U.getInt(table + TABLE_SLOTS) - 1;
         while (true) {
-            long w = U.getLong(table + TABLE_BYTES + ((long) i << 4));
-            if ((int) w == r + 1) {
-                return BASE + ((w >>> 32) << 4);
+            long e = table + TABLE_BYTES + ((long) i << 4);
+            int id = U.getInt(e);
+            if (id == r + 1) {
+                return e;
             }
-            if ((int) w == 0) {
+            if (id == 0) {
                 return 0;
             }
             i = (i + 1) & mask;
@@ -246,11 +413,13 @@ public final class BorescopeProbe {
 
     private static native long config(int what);
 
-    private static native long lease(long tid);
+    private static native long lease(long tid, boolean shares);
 
-    private static native long newRoot(long block, int method);
+    private static native long newRoot(long block, int slot);
 
     private static native long miss(long s, int r, boolean last);
+
+    private static native long missRun(long s, long n, int c);
 
     private static native long missKsf(long s, int r);
 
