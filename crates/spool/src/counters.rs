@@ -1,17 +1,22 @@
-//! Reads `counters.bin`: the rows of the engine, their edges and windows, and the trees of the k-SF.
+//! Reads `counters.bin`: the rows of the engine, their edges and windows, the slots, and the trees of the k-SF.
 //!
 //! The file may be read while the JVM writes it, after the JVM was killed, or after bytes of it were lost. So each offset is checked before
 //! it is followed, a record belongs to exactly one row (tables and k-SF nodes name theirs), and so the work is linear in
 //! the size of the file whatever it holds. What does not add up is left out and named in [`Damage`].
 
+mod slots;
+mod walk;
+
 use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::layout::{
-    self, CHUNK_HEADER_BYTES, CHUNK_MAGIC, DENSE_EDGE_BYTES, Engine, HEADER_BYTES, KSF_BYTES, Kind,
-    NO_ID, ROW_BYTES, Stop, TABLE_BYTES, TABLE_EDGE_BYTES,
+    self, DENSE_EDGE_BYTES, Engine, HEADER_BYTES, KSF_BYTES, Kind, NO_ID, ROW_BYTES, RUN_BYTES,
+    Stop, TABLE_BYTES, TABLE_EDGE_BYTES,
 };
 use crate::source::Source;
+pub use slots::{Piece, Slots};
+pub use walk::Rows;
 
 /// Largest k that a spool may name.
 pub const MAX_K: u32 = 64;
@@ -73,7 +78,29 @@ pub struct Row {
     pub caught: u64,
     /// In a shared arena.
     pub shared: bool,
+    /// What its run slot counted, if it has one that is in use.
+    pub run: Option<Run>,
     edges: EdgesAt,
+    has_slot: bool,
+}
+
+/// What a run slot counted: `count` runs of the path `id`, `total` times it together (see [`layout::run`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Path ID.
+    pub id: u32,
+    /// Runs.
+    pub count: u64,
+    /// Path IDs in them.
+    pub total: u64,
+}
+
+impl Run {
+    /// How often the path came after itself k - 1 times: all but the first k - 1 IDs of each run. `None` = the slot contradicts itself.
+    pub fn beyond(&self, k: u32) -> Option<u64> {
+        let first = self.count.checked_mul(u64::from(k).saturating_sub(1))?;
+        self.total.checked_sub(first)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +111,14 @@ enum EdgesAt {
 }
 
 impl Row {
+    /// File offset of the first record that is of this row: its run slot if it has one, else the row itself. [`Counters::row`] takes both.
+    pub fn record(&self) -> u64 {
+        match self.has_slot {
+            true => self.offset - RUN_BYTES,
+            false => self.offset,
+        }
+    }
+
     /// True if the edges are in a hash table.
     pub fn is_hash(&self) -> bool {
         matches!(self.edges, EdgesAt::Hash(_))
@@ -216,18 +251,51 @@ impl<S: Source> Counters<S> {
         if self.end.get() < self.header.allocated {
             damage.add(self.end.get(), "the file ends before its last chunk does");
         }
-        Rows {
-            counters: self,
-            record: HEADER_BYTES,
-            used_end: HEADER_BYTES,
-            chunk_end: HEADER_BYTES,
-            damage,
-        }
+        Rows::new(self, damage)
     }
 
-    /// The row at a file offset; `None` = there is none.
+    /// All slots, summed over the arenas.
+    pub fn slots(&self) -> Slots {
+        Slots::read(self)
+    }
+
+    /// The row at a file offset, or the row whose run slot is there (then with what that counted); `None` = there is none.
     pub fn row(&self, offset: u64) -> Option<Row> {
-        self.row_by(offset, &|at, buf| self.source.read(at, buf))
+        let cached = |at, buf: &mut [u8]| self.source.read(at, buf);
+        self.row_by(offset, &cached).or_else(|| {
+            let run = self.run(offset)?;
+            let row = self.row_by(offset.checked_add(RUN_BYTES)?, &cached)?;
+            Some(Row {
+                run: (run.1 || run.0.count > 0 || run.0.total > 0).then_some(run.0),
+                has_slot: true,
+                ..row
+            })
+        })
+    }
+
+    /// The run slot at `offset`, and whether it knows where its runs lead.
+    fn run(&self, offset: u64) -> Option<(Run, bool)> {
+        use layout::run::*;
+        let read = |read: &dyn Fn(u64, &mut [u8]) -> bool| {
+            let bytes: [u8; RUN_BYTES as usize] = self.record(offset, read)?;
+            let is_run = u32_at(&bytes, layout::row::KIND) == Kind::Run as u32
+                && u64::from(u32_at(&bytes, layout::row::BYTES)) == RUN_BYTES;
+            let run = Run {
+                id: u32_at(&bytes, ID),
+                count: u64_at(&bytes, COUNT),
+                total: u64_at(&bytes, TOTAL),
+            };
+            is_run.then_some((run, u64_at(&bytes, JUMP) != 0))
+        };
+        let mut run = read(&|at, buf| self.source.read(at, buf))?;
+        // A running JVM raises the total, then the count: a copy of the bytes taken between the two may hold one without the other.
+        for _ in 0..4 {
+            if self.header.ended || run.0.beyond(self.header.k).is_some() {
+                break;
+            }
+            run = read(&|at, buf| self.source.read_fresh(at, buf))?;
+        }
+        Some(run)
     }
 
     fn row_by(&self, offset: u64, read: &dyn Fn(u64, &mut [u8]) -> bool) -> Option<Row> {
@@ -259,7 +327,9 @@ impl<S: Source> Counters<S> {
             enters: u64_at(&bytes, ENTERS),
             caught: u64_at(&bytes, CAUGHT),
             shared: u32_at(&bytes, FLAGS) & 1 != 0,
+            run: None,
             edges,
+            has_slot: false,
         })
     }
 
@@ -293,7 +363,7 @@ impl<S: Source> Counters<S> {
             EdgesAt::Hash(0) => (0, 0),
             EdgesAt::Hash(table) => (
                 table.checked_add(TABLE_BYTES)?,
-                self.slots(table, row.offset, read)? * TABLE_EDGE_BYTES,
+                self.table_slots(table, row.offset, read)? * TABLE_EDGE_BYTES,
             ),
         };
         // Never more memory than the file has bytes.
@@ -311,7 +381,12 @@ impl<S: Source> Counters<S> {
     }
 
     /// Number of slots of the table at `offset`, if it is one and `row` owns it.
-    fn slots(&self, offset: u64, row: u64, read: &dyn Fn(u64, &mut [u8]) -> bool) -> Option<u64> {
+    fn table_slots(
+        &self,
+        offset: u64,
+        row: u64,
+        read: &dyn Fn(u64, &mut [u8]) -> bool,
+    ) -> Option<u64> {
         use layout::table::*;
         let mut bytes = [0; TABLE_BYTES as usize];
         if offset < HEADER_BYTES || offset % 16 != 0 || !read(offset, &mut bytes) {
@@ -455,95 +530,6 @@ struct Node {
     first: Option<u64>,
     sibling: Option<u64>,
     root: u64,
-}
-
-/// Iterator over rows: see [`Counters::rows`].
-#[derive(Debug)]
-pub struct Rows<'a, S> {
-    counters: &'a Counters<S>,
-    record: u64,
-    used_end: u64,
-    chunk_end: u64,
-    damage: Damage,
-}
-
-impl<S: Source> Rows<'_, S> {
-    /// What was left out so far.
-    pub fn damage(&self) -> &Damage {
-        &self.damage
-    }
-
-    /// Goes to the next chunk; false = there is none.
-    fn next_chunk(&mut self) -> bool {
-        use layout::chunk::*;
-        let start = self.chunk_end;
-        if start >= self.counters.end.get() {
-            return false;
-        }
-        // Whatever is wrong with a chunk header, the chunks after it cannot be found: this is the last step.
-        self.chunk_end = self.counters.end.get();
-        let Some(bytes) = self
-            .counters
-            .bytes::<{ CHUNK_HEADER_BYTES as usize }>(start)
-        else {
-            self.damage.add(start, "a chunk header is cut off");
-            return false;
-        };
-        let (size, used) = (u64_at(&bytes, BYTES), u64_at(&bytes, USED));
-        if u32_at(&bytes, MAGIC) != CHUNK_MAGIC || size < CHUNK_HEADER_BYTES || size % 16 != 0 {
-            self.damage.add(start, "not a chunk header");
-            return false;
-        }
-        let chunk_end = start.saturating_add(size);
-        self.chunk_end = chunk_end.min(self.counters.end.get());
-        let used_end = start.saturating_add(used);
-        if used < CHUNK_HEADER_BYTES || used_end > chunk_end {
-            self.damage
-                .add(start, "a chunk has an impossible number of used bytes");
-        }
-        self.record = start + CHUNK_HEADER_BYTES;
-        // Beyond `used`, and in a hole left by lost pages, are zeroes or whatever was there: clip to the chunk.
-        self.used_end = used_end.min(self.chunk_end);
-        true
-    }
-}
-
-impl<S: Source> Iterator for Rows<'_, S> {
-    type Item = Row;
-
-    fn next(&mut self) -> Option<Row> {
-        loop {
-            while self.record >= self.used_end {
-                if !self.next_chunk() {
-                    return None;
-                }
-            }
-            let offset = self.record;
-            let head = self.counters.bytes::<16>(offset);
-            let size = head.map_or(0, |head| u64::from(u32_at(&head, layout::row::BYTES)));
-            if size < 16 || size % 16 != 0 || size > self.used_end - offset {
-                let reason = if self.used_end == self.counters.end.get()
-                    && self.counters.end.get() < self.counters.header.allocated
-                {
-                    "a record is cut off"
-                } else {
-                    "a record has an impossible size"
-                };
-                self.damage.add(offset, reason);
-                self.record = self.used_end;
-                continue;
-            }
-            self.record = offset + size;
-            let kind = head.map_or(0, |head| u32_at(&head, layout::row::KIND));
-            if kind == Kind::Table as u32 || kind == Kind::KsfNode as u32 {
-                continue;
-            }
-            match self.counters.row(offset) {
-                Some(row) => return Some(row),
-                None => self.damage.add(offset, "a record is of no known kind"),
-            }
-        }
-    }
 }
 
 /// Iterator over edges: see [`Counters::edges`].

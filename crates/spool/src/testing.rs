@@ -1,13 +1,14 @@
 //! Makes spools without a JVM: a [`Builder`] fills an image of `counters.bin` as the agent's engines would, and a few flows to
 //! describe methods with. For tests of the crates that read spools.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
 
 use crate::layout::{
     self, CHUNK_HEADER_BYTES, CHUNK_MAGIC, DENSE_EDGE_BYTES, Engine, HASH_MUL, HEADER_BYTES,
-    KSF_BYTES, Kind, MAGIC, NO_ID, ROW_BYTES, Stop, TABLE_BYTES, TABLE_EDGE_BYTES,
+    KSF_BYTES, Kind, MAGIC, NO_ID, ROW_BYTES, RUN_BYTES, SLOTS_MAGIC, Stop, TABLE_BYTES,
+    TABLE_EDGE_BYTES, piece_bytes, piece_first,
 };
 
 /// What happens in an activation.
@@ -44,6 +45,12 @@ pub struct Builder {
     chunks: HashMap<u32, u64>,
     /// Number of paths by method: decides what its rows are.
     paths: HashMap<u32, u32>,
+    /// Methods that are counted in slots.
+    slotted: HashSet<u32>,
+    /// Offset of each piece of slots, by arena and number.
+    pieces: HashMap<(u32, u64), u64>,
+    /// Path IDs of run loops, by method.
+    turns: HashMap<u32, Vec<u32>>,
     rows: HashMap<(u32, u32, Vec<u32>), u64>,
     windows: HashMap<u64, Vec<u32>>,
 }
@@ -64,6 +71,9 @@ impl Builder {
             shared_from: 1000,
             chunks: HashMap::new(),
             paths: HashMap::new(),
+            slotted: HashSet::new(),
+            pieces: HashMap::new(),
+            turns: HashMap::new(),
             rows: HashMap::new(),
             windows: HashMap::new(),
         };
@@ -81,21 +91,65 @@ impl Builder {
         self
     }
 
+    /// The method is counted in slots (`meta::Counting::Slots`): its index is that of its first slot.
+    pub fn slots(&mut self, method: u32) -> &mut Self {
+        self.slotted.insert(method);
+        self
+    }
+
+    /// These path IDs are whole turns of run loops: the automaton's rows of the method have run slots, and [`Builder::run`] counts such an
+    /// ID and its repeats as [`Builder::turns`] does.
+    pub fn run_loops(&mut self, method: u32, ids: &[u32]) -> &mut Self {
+        if self.engine == Engine::Automaton && self.k > 1 {
+            self.turns.insert(method, ids.to_vec());
+        }
+        self
+    }
+
     /// Counts whole activations of a method on the thread that has this arena.
     pub fn run(&mut self, arena: u32, method: u32, activations: &[Vec<u32>]) -> &mut Self {
         for ids in activations {
             let mut activation = self.enter(arena, method);
-            for &id in ids {
-                self.item(&mut activation, Item::Id(id));
+            for run in ids.chunk_by(|a, b| a == b) {
+                self.turns(&mut activation, run[0], run.len() as u64);
             }
         }
         self
     }
 
+    /// Counts `total` times the path `id`. A run of k - 1 and more goes into the run slot, if the row has one and it is free or has this ID.
+    pub fn turns(&mut self, activation: &mut Activation, id: u32, total: u64) {
+        use layout::run::{COUNT, ID, JUMP, TOTAL};
+        let slot = activation.row.saturating_sub(RUN_BYTES);
+        let turns = self.turns.get(&activation.method);
+        let used = turns.is_some_and(|ids| ids.contains(&id))
+            && total >= u64::from(self.k - 1)
+            && (self.u64(slot + JUMP) == 0 || self.u32(slot + ID) == id);
+        if !used {
+            return (0..total).for_each(|_| self.item(activation, Item::Id(id)));
+        }
+        // The row of k - 1 times this ID: made by the slow path, which counts nothing.
+        for _ in 1..self.k {
+            self.step(activation, id, 0);
+        }
+        let jump = self.base() + activation.row;
+        let shared = activation.arena >= self.shared_from;
+        self.set_u32(slot + ID, id);
+        self.set_u64(slot + JUMP, if shared { jump.wrapping_neg() } else { jump });
+        self.add(slot + TOTAL, total);
+        self.add(slot + COUNT, 1);
+    }
+
     /// Begins an activation.
     pub fn enter(&mut self, arena: u32, method: u32) -> Activation {
-        let row = self.row(arena, method, &[], 0);
-        self.add(row + layout::row::ENTERS, 1);
+        let slotted = self.slotted.contains(&method);
+        let row = match slotted {
+            true => 0,
+            false => self.row(arena, method, &[], 0),
+        };
+        if !slotted {
+            self.add(row + layout::row::ENTERS, 1);
+        }
         Activation {
             arena,
             method,
@@ -109,17 +163,46 @@ impl Builder {
     /// Goes on in an activation.
     pub fn item(&mut self, activation: &mut Activation, item: Item) {
         match (item, self.engine) {
-            (Item::Caught, _) => self.add(activation.row + layout::row::CAUGHT, 1),
-            (Item::Id(id), Engine::Ksf) => self.ksf(activation, id),
-            (Item::Id(id), _) => {
-                let edge = self.edge(activation.row, id);
-                self.add(edge + 8, 1);
-                activation.row = match self.next(edge, activation.row) {
-                    0 => self.link(activation, edge, id),
-                    next => next,
+            _ if activation.row == 0 => {
+                if let Item::Id(id) = item {
+                    let slot = self.slot_of(activation.arena, activation.method + id);
+                    self.add(slot, 1);
                 }
             }
+            (Item::Caught, _) => self.add(activation.row + layout::row::CAUGHT, 1),
+            (Item::Id(id), Engine::Ksf) => self.ksf(activation, id),
+            (Item::Id(id), _) => self.step(activation, id, 1),
         }
+    }
+
+    /// Takes an edge.
+    fn step(&mut self, activation: &mut Activation, id: u32, count: u64) {
+        let edge = self.edge(activation.row, id);
+        self.add(edge + 8, count);
+        activation.row = match self.next(edge, activation.row) {
+            0 => self.link(activation, edge, id),
+            next => next,
+        }
+    }
+
+    /// Offset of an arena's slot.
+    fn slot_of(&mut self, arena: u32, slot: u32) -> u64 {
+        use layout::slots::{ARENA, BYTES, MAGIC, PIECE};
+        let slot = u64::from(slot);
+        let piece = (0..)
+            .find(|&piece| slot < piece_first(piece + 1))
+            .unwrap_or(0);
+        let chunk = self.pieces.get(&(arena, piece)).copied();
+        let chunk = chunk.unwrap_or_else(|| {
+            let chunk = self.chunk(piece_bytes(piece));
+            self.set_u32(chunk + MAGIC, SLOTS_MAGIC);
+            self.set_u32(chunk + ARENA, arena);
+            self.set_u64(chunk + BYTES, piece_bytes(piece));
+            self.set_u64(chunk + PIECE, piece);
+            self.pieces.insert((arena, piece), chunk);
+            chunk
+        });
+        chunk + (slot - piece_first(piece)) * 8
     }
 
     /// The image. `ended` = milliseconds since 1970 if the JVM ended in order.
@@ -225,14 +308,23 @@ impl Builder {
         }
         let paths = self.paths.get(&method).copied().unwrap_or(u32::MAX);
         let dense = paths != u32::MAX && paths <= self.dense_paths;
-        let row = match dense {
-            true => self.record(
-                arena,
+        let (kind, size) = match dense {
+            true => (
                 Kind::DenseRow,
                 ROW_BYTES + u64::from(paths) * DENSE_EDGE_BYTES,
             ),
-            false => self.record(arena, Kind::HashRow, ROW_BYTES),
+            false => (Kind::HashRow, ROW_BYTES),
         };
+        let slot = match self.turns.contains_key(&method) {
+            true => RUN_BYTES,
+            false => 0,
+        };
+        // Both at once: no chunk ends between a run slot and its row.
+        let row = self.record(arena, kind, slot + size) + slot;
+        if slot > 0 {
+            self.head(row - slot, Kind::Run, slot);
+            self.head(row, kind, size);
+        }
         self.set_u32(row + layout::row::METHOD, method);
         self.set_u32(
             row + layout::row::ID,
@@ -367,22 +459,32 @@ impl Builder {
             .copied()
             .filter(|&chunk| self.u64(chunk + USED) + size <= self.u64(chunk + BYTES));
         let chunk = open.unwrap_or_else(|| {
-            let chunk = self.bytes.len() as u64;
             let bytes = self.chunk_bytes.max(CHUNK_HEADER_BYTES + size);
-            self.bytes.resize((chunk + bytes) as usize, 0);
+            let chunk = self.chunk(bytes);
             self.set_u32(chunk + MAGIC, CHUNK_MAGIC);
             self.set_u32(chunk + ARENA, arena);
             self.set_u64(chunk + BYTES, bytes);
             self.set_u64(chunk + USED, CHUNK_HEADER_BYTES);
-            self.set_u64(layout::header::ALLOCATED, chunk + bytes);
             self.chunks.insert(arena, chunk);
             chunk
         });
         let used = self.u64(chunk + USED);
-        self.set_u32(chunk + used + layout::row::KIND, kind as u32);
-        self.set_u32(chunk + used + layout::row::BYTES, size as u32);
+        self.head(chunk + used, kind, size);
         self.set_u64(chunk + USED, used + size);
         chunk + used
+    }
+
+    fn head(&mut self, record: u64, kind: Kind, size: u64) {
+        self.set_u32(record + layout::row::KIND, kind as u32);
+        self.set_u32(record + layout::row::BYTES, size as u32);
+    }
+
+    /// Room for a chunk at the end.
+    fn chunk(&mut self, bytes: u64) -> u64 {
+        let chunk = self.bytes.len() as u64;
+        self.bytes.resize((chunk + bytes) as usize, 0);
+        self.set_u64(layout::header::ALLOCATED, chunk + bytes);
+        chunk
     }
 
     fn base(&self) -> u64 {

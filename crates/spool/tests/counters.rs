@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use borescope_spool::counters::{Counters, Damage};
+use borescope_spool::counters::{Counters, Damage, Piece, Run};
 use borescope_spool::layout::{self, Engine, HEADER_BYTES, Stop};
 use borescope_spool::source::{FileSource, Source};
 use borescope_spool::testing::{Builder, Item};
@@ -16,8 +16,10 @@ fn expected(runs: &[(u32, u32, Vec<Vec<u32>>)], k: usize) -> Edges {
     let mut edges = Edges::new();
     for (_, method, activations) in runs {
         for ids in activations {
+            // Slots tell nothing of what came before.
+            let longest = if SLOTTED.contains(method) { 0 } else { k - 1 };
             for (at, &id) in ids.iter().enumerate() {
-                let window = ids[at.saturating_sub(k - 1)..at].to_vec();
+                let window = ids[at.saturating_sub(longest)..at].to_vec();
                 *edges.entry((*method, window, id)).or_default() += 1;
             }
         }
@@ -25,9 +27,17 @@ fn expected(runs: &[(u32, u32, Vec<Vec<u32>>)], k: usize) -> Edges {
     edges
 }
 
+/// Methods that are counted in slots, 9 each: in the first piece, at its end, and in the second one.
+const SLOTTED: [u32; 3] = [4, 2039, 2052];
+const SLOTS: u32 = 9;
+
 fn build(engine: Engine, k: u32, runs: &[(u32, u32, Vec<Vec<u32>>)]) -> Vec<u8> {
     let mut builder = Builder::new(engine, k);
     builder.method(0, 5).method(1, 40);
+    builder.run_loops(0, &[1, 3]).run_loops(1, &[0, 2, 39]);
+    for method in SLOTTED {
+        builder.slots(method);
+    }
     for (arena, method, activations) in runs {
         builder.run(*arena, *method, activations);
     }
@@ -37,7 +47,13 @@ fn build(engine: Engine, k: u32, runs: &[(u32, u32, Vec<Vec<u32>>)]) -> Vec<u8> 
 fn read<S: Source>(counters: &Counters<S>) -> (Edges, Damage) {
     let mut edges = Edges::new();
     let mut rows = counters.rows();
-    let mut broken = Damage::default();
+    let slots = counters.slots();
+    let mut broken = slots.damage().clone();
+    for method in SLOTTED {
+        for (id, &count) in (0..).zip(slots.counts(method, SLOTS).unwrap()) {
+            edges.insert((method, vec![], id), count);
+        }
+    }
     for row in rows.by_ref() {
         if counters.header().engine == Engine::Ksf {
             counters.ksf(&row, &mut broken, |path, count| {
@@ -64,12 +80,42 @@ fn read<S: Source>(counters: &Counters<S>) -> (Edges, Damage) {
             }
             Err(reason) => broken.add(row.offset, reason),
         }
+        if let Some(run) = row.run {
+            add_run(
+                &mut edges,
+                counters.header().k,
+                row.method,
+                window.ids,
+                run,
+                &mut broken,
+            );
+        }
     }
     edges.retain(|_, count| *count > 0);
     let mut damage = rows.damage().clone();
     damage.places += broken.places;
     damage.first = damage.first.or(broken.first);
     (edges, damage)
+}
+
+/// As `layout::run` says.
+fn add_run(
+    edges: &mut Edges,
+    k: u32,
+    method: u32,
+    mut ids: Vec<u32>,
+    run: Run,
+    broken: &mut Damage,
+) {
+    let Some(beyond) = run.beyond(k) else {
+        return broken.add(0, "run");
+    };
+    for i in 0..k {
+        let window = ids[ids.len().saturating_sub(k as usize - 1)..].to_vec();
+        let entry = edges.entry((method, window, run.id)).or_default();
+        *entry = entry.saturating_add(if i < k - 1 { run.count } else { beyond });
+        ids.push(run.id);
+    }
 }
 
 fn enters<S: Source>(counters: &Counters<S>) -> u64 {
@@ -80,14 +126,30 @@ fn enters<S: Source>(counters: &Counters<S>) -> u64 {
         .sum()
 }
 
-/// Runs of two methods (5 and 40 paths) in private arenas 0 and 1 and in the shared arena 1000.
+/// Runs of two methods (5 and 40 paths, some of them whole turns of run loops) and of those in slots, in private arenas 0 and 1 and in the
+/// shared arena 1000.
 fn runs() -> impl Strategy<Value = Vec<(u32, u32, Vec<Vec<u32>>)>> {
     let arena = prop::sample::select(vec![0, 1, 1000]);
-    let run = (arena, 0..2u32).prop_flat_map(|(arena, method)| {
-        let id = 0..if method == 0 { 5u32 } else { 40 };
-        (Just(arena), Just(method), vec(vec(id, 0..30), 0..6))
+    let method = prop_oneof![3 => 0..2u32, 1 => prop::sample::select(SLOTTED.to_vec())];
+    let run = (arena, method).prop_flat_map(|(arena, method)| {
+        let id = 0..match method {
+            0 => 5u32,
+            1 => 40,
+            _ => SLOTS,
+        };
+        let repeats = prop_oneof![2 => Just(1), 1 => 1..40usize];
+        let ids = vec((id, repeats), 0..20).prop_map(|runs| {
+            let repeated = runs.into_iter().map(|(id, n)| vec![id; n]);
+            repeated.flatten().collect()
+        });
+        (Just(arena), Just(method), vec(ids, 0..6))
     });
     vec(run, 0..6)
+}
+
+fn unslotted(runs: &[(u32, u32, Vec<Vec<u32>>)]) -> u64 {
+    let in_rows = runs.iter().filter(|run| !SLOTTED.contains(&run.1));
+    in_rows.map(|run| run.2.len() as u64).sum()
 }
 
 fn engine() -> impl Strategy<Value = (Engine, u32)> {
@@ -109,7 +171,7 @@ proptest! {
         let (edges, damage) = read(&counters);
         prop_assert_eq!(damage, Damage::default());
         prop_assert_eq!(edges, expected(&runs, k as usize));
-        prop_assert_eq!(enters(&counters), runs.iter().map(|run| run.2.len() as u64).sum::<u64>());
+        prop_assert_eq!(enters(&counters), unslotted(&runs));
     }
 
     /// A file that lost its end: what is left is right, and never more than was counted.
@@ -162,7 +224,8 @@ proptest! {
         if let Ok(counters) = Counters::new(&image[..]) {
             prop_assert!(counters.rows().count() <= rows_at_most);
             let (edges, _) = read(&counters);
-            prop_assert!(edges.len() <= image.len() / 16);
+            // Each edge or slot once, and k for a run slot.
+            prop_assert!(edges.len() <= image.len() / 8 + counters.header().k as usize * rows_at_most);
             if engine != Engine::Ksf {
                 // Trees are read through root rows; here any row is asked for one.
                 let mut visits = 0;
@@ -326,4 +389,198 @@ fn caught_exceptions_stay_with_the_row() {
         .collect();
     caught.sort();
     assert_eq!(caught, [(vec![], 0), (vec![1], 1), (vec![1, 2], 2)]);
+}
+
+/// The same stream with and without run slots, and flushed in pieces as an exception between turns does.
+#[test]
+fn run_slots_count_what_edges_count() {
+    // Case 2 and its repeats, from windows that end in other IDs, in case 2 itself, and in nothing.
+    let pieces = [
+        (5, 1),
+        (2, 9),
+        (2, 4),
+        (7, 1),
+        (2, 2),
+        (2, 3),
+        (2, 30),
+        (5, 1),
+        (2, 3),
+    ];
+    for (k, folded) in [(1, 0), (2, 51), (3, 51), (4, 49), (16, 30)] {
+        let image = |loops: &[u32], whole: bool| {
+            let mut builder = Builder::new(Engine::Automaton, k);
+            builder.method(7, 8).run_loops(7, loops);
+            let mut activation = builder.enter(0, 7);
+            for &(id, n) in &pieces {
+                match whole {
+                    true => builder.turns(&mut activation, id, n),
+                    false => (0..n).for_each(|_| builder.item(&mut activation, Item::Id(id))),
+                }
+            }
+            builder.finish(Some(1))
+        };
+        let (with, without) = (image(&[2], true), image(&[], false));
+        let (with, without) = (
+            Counters::new(&with[..]).unwrap(),
+            Counters::new(&without[..]).unwrap(),
+        );
+        let in_slots: u64 = with
+            .rows()
+            .filter_map(|row| row.run)
+            .map(|run| run.total)
+            .sum();
+        assert_eq!(in_slots, folded, "k = {k}");
+        assert_eq!(read(&with), read(&without), "k = {k}");
+    }
+}
+
+/// An image with one run slot in use, in the root row: its offset.
+fn one_run() -> (Vec<u8>, usize) {
+    let mut builder = Builder::new(Engine::Automaton, 3);
+    builder.method(7, 8).run_loops(7, &[2]);
+    builder.run(0, 7, &[vec![2; 5]]);
+    let image = builder.finish(Some(1));
+    let row = Counters::new(&image[..]).unwrap().rows().next().unwrap();
+    let run = Run {
+        id: 2,
+        count: 1,
+        total: 5,
+    };
+    assert_eq!(
+        (row.run, row.record()),
+        (Some(run), row.offset - layout::RUN_BYTES)
+    );
+    let at = row.record() as usize;
+    (image, at)
+}
+
+#[test]
+fn a_run_slot_is_found_with_its_row_and_damage_of_it_is_named() {
+    let (image, at) = one_run();
+    let counters = Counters::new(&image[..]).unwrap();
+    let row = counters.rows().next().unwrap();
+    assert_eq!(counters.row(row.record()), Some(row));
+    assert_eq!(counters.row(row.offset).unwrap().run, None);
+    assert_eq!(row.run.unwrap().beyond(3), Some(3));
+    let with = |offset: u64, value: u32| {
+        let mut image = image.clone();
+        let at = at + offset as usize;
+        image[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        image
+    };
+    let damage = |image: &[u8]| {
+        let counters = Counters::new(image).unwrap();
+        let mut rows = counters.rows();
+        let first = rows.by_ref().next().and_then(|row| row.run);
+        rows.by_ref().count();
+        (first, rows.damage().first.map(|first| first.1))
+    };
+    assert_eq!(damage(&image), (row.run, None));
+    let (first, reason) = damage(&with(layout::row::BYTES, 64));
+    assert_eq!(
+        (first, reason),
+        (None, Some("a run slot has an impossible size"))
+    );
+    // A table between the run slot and the row.
+    let mut lone = image.clone();
+    let row_at = at + layout::RUN_BYTES as usize;
+    lone[row_at..row_at + 4].copy_from_slice(&(layout::Kind::Table as u32).to_le_bytes());
+    assert_eq!(damage(&lone).1, Some("no row comes after a run slot"));
+    // More in its first k - 1 turns than in all.
+    let run = damage(&with(layout::run::COUNT, 3)).0.unwrap();
+    assert_eq!((run.count, run.beyond(3)), (3, None));
+    // Not in use: nothing counted, no place to lead to.
+    let mut unused = image.clone();
+    unused[at + layout::run::ID as usize..at + layout::RUN_BYTES as usize].fill(0);
+    assert_eq!(damage(&unused), (None, None));
+}
+
+/// The end of the used bytes between a run slot and its row.
+#[test]
+fn a_run_slot_at_the_end_is_named() {
+    let (mut image, at) = one_run();
+    let used = HEADER_BYTES as usize + layout::chunk::USED as usize;
+    let bytes = at as u64 + layout::RUN_BYTES - HEADER_BYTES;
+    image[used..used + 8].copy_from_slice(&bytes.to_le_bytes());
+    let counters = Counters::new(&image[..]).unwrap();
+    let mut rows = counters.rows();
+    assert_eq!(rows.by_ref().count(), 0);
+    assert_eq!(
+        rows.damage().first,
+        Some((at as u64, "no row comes after a run slot"))
+    );
+}
+
+#[test]
+fn slots_of_all_arenas_are_summed_and_damage_of_them_is_named() {
+    let mut builder = Builder::new(Engine::Automaton, 2);
+    builder.slots(4).slots(2052);
+    for arena in [0, 1, 1000] {
+        builder.run(arena, 4, &[vec![0], vec![2], vec![2]]);
+    }
+    builder.run(1, 2052, &[vec![8]]);
+    let image = builder.finish(Some(1));
+    let slots = Counters::new(&image[..]).unwrap().slots();
+    assert_eq!(slots.counts(4, 4).unwrap(), [3, 0, 6, 0]);
+    assert_eq!(slots.counts(2060, 2).unwrap(), [1, 0]);
+    let piece = |at: usize| slots.pieces()[at];
+    let first = Piece {
+        arena: 0,
+        piece: 0,
+        offset: HEADER_BYTES,
+        slots: 2048,
+    };
+    assert_eq!((slots.pieces().len(), piece(0)), (4, first));
+    assert_eq!(
+        (piece(3).arena, piece(3).piece, piece(3).slots),
+        (1, 1, 4096)
+    );
+    // No piece of this number is there: nothing was counted.
+    assert_eq!(slots.counts(6148, 100), Ok(&[][..]));
+    for (first, count, reason) in [
+        (3, 1, "a slot in the place of a header"),
+        (2051, 1, "a slot in the place of a header"),
+        (2040, 9, "slots of one method in two pieces"),
+        (4, u32::MAX, "slots of one method in two pieces"),
+        (u32::MAX, u32::MAX, "a slot beyond the last piece"),
+    ] {
+        assert_eq!(slots.counts(first, count), Err(reason));
+    }
+    let damaged = |at: u64, value: u32| {
+        let mut image = image.clone();
+        let at = (piece(1).offset + at) as usize;
+        image[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        let slots = Counters::new(&image[..]).unwrap().slots();
+        (slots.counts(4, 4).unwrap().to_vec(), slots.damage().first)
+    };
+    let left = vec![2, 0, 4, 0];
+    let at = piece(1).offset;
+    assert_eq!(
+        damaged(layout::slots::ARENA, 0),
+        (left.clone(), Some((at, "a chunk of slots is there twice")))
+    );
+    assert_eq!(
+        damaged(layout::slots::PIECE, 99),
+        (
+            left.clone(),
+            Some((at, "a chunk of slots has an impossible number"))
+        )
+    );
+    assert_eq!(
+        damaged(layout::slots::PIECE, 1),
+        (left, Some((at, "a chunk of slots has an impossible size")))
+    );
+    // Cut off in the last piece, before and behind the one slot in use: named by the walk over the rows.
+    for (cut, counts) in [
+        (piece(3).offset + 9 * 8, &[][..]),
+        (piece(3).offset + 13 * 8, &[1][..]),
+    ] {
+        let image = &image[..cut as usize];
+        let counters = Counters::new(image).unwrap();
+        assert_eq!(counters.slots().counts(2060, 2).unwrap(), counts);
+        assert_eq!(
+            read(&counters).1.first,
+            Some((cut, "the file ends before its last chunk does"))
+        );
+    }
 }
