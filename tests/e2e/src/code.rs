@@ -21,6 +21,8 @@ pub enum Kind {
 /// An instruction.
 #[derive(Clone, Debug)]
 pub struct Insn {
+    /// Opcode (JVMS 6.5); of what `wide` widens, that.
+    pub op: u8,
     /// Length in bytes.
     pub len: u16,
     /// What kind.
@@ -189,6 +191,16 @@ fn code(content: &[u8], pool: &[Option<String>], name: String, descriptor: Strin
         }
     }
     lines.sort_unstable();
+    Code {
+        name,
+        descriptor,
+        insns: insns(body),
+        handlers,
+        lines,
+    }
+}
+
+fn insns(body: &[u8]) -> BTreeMap<u16, Insn> {
     let mut insns = BTreeMap::new();
     let mut at = 0;
     while at < body.len() {
@@ -197,13 +209,7 @@ fn code(content: &[u8], pool: &[Option<String>], name: String, descriptor: Strin
         insns.insert(at as u16, insn);
         at += len;
     }
-    Code {
-        name,
-        descriptor,
-        insns,
-        handlers,
-        lines,
-    }
+    insns
 }
 
 fn insn(body: &[u8], at: usize) -> Insn {
@@ -213,7 +219,8 @@ fn insn(body: &[u8], at: usize) -> Insn {
     };
     let target = |offset: i32| (at as i32 + offset) as u16;
     let (mut kind, mut targets, mut falls) = (Kind::Plain, Vec::new(), true);
-    match body[at] {
+    let mut op = body[at];
+    match op {
         // Conditional branches; ifnull and ifnonnull.
         153..=166 | 198 | 199 => targets.push(target(i32::from(r.u2() as i16))),
         // goto, goto_w
@@ -262,9 +269,9 @@ fn insn(body: &[u8], at: usize) -> Insn {
         191 => kind = Kind::Throw,
         // wide: iinc has two more bytes than the others
         196 => {
-            let wide = r.u1();
-            r.take(if wide == 132 { 4 } else { 2 });
-            if wide == 169 {
+            op = r.u1();
+            r.take(if op == 132 { 4 } else { 2 });
+            if op == 169 {
                 kind = Kind::Subroutine;
             }
         }
@@ -284,6 +291,7 @@ fn insn(body: &[u8], at: usize) -> Insn {
     targets.sort_unstable();
     targets.dedup();
     Insn {
+        op,
         len: (r.at - at) as u16,
         kind,
         next: targets,
@@ -291,8 +299,20 @@ fn insn(body: &[u8], at: usize) -> Insn {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A method with this code and these handlers: (start, end, target).
+    pub(crate) fn body(bytes: &[u8], handlers: &[(u16, u16, u16)]) -> Code {
+        let handler = |&(start, end, target): &(u16, u16, u16)| Handler { start, end, target };
+        Code {
+            name: "m".into(),
+            descriptor: "(I)I".into(),
+            insns: insns(bytes),
+            handlers: handlers.iter().map(handler).collect(),
+            lines: Vec::new(),
+        }
+    }
 
     #[test]
     fn lengths_and_successors() {
@@ -307,6 +327,9 @@ mod tests {
         assert_eq!((branch.len, branch.next), (3, vec![4, 7]));
         assert_eq!(insn(&body, 5).kind, Kind::Return);
         let wide_iinc = insn(&[196, 132, 1, 0, 0, 1, 177], 0);
-        assert_eq!((wide_iinc.len, wide_iinc.next), (6, vec![6]));
+        assert_eq!(
+            (wide_iinc.op, wide_iinc.len, wide_iinc.next),
+            (132, 6, vec![6])
+        );
     }
 }

@@ -104,8 +104,11 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
         }
         entries.push(entry.to_owned());
         if let Some(reason) = borescope::instrument::refuse(&class) {
-            *tally.plain.entry(reason).or_default() +=
-                class.methods().iter().filter(|m| m.code().is_some()).count() as u64;
+            *tally.plain.entry(reason).or_default() += class
+                .methods()
+                .iter()
+                .filter(|m| m.code().is_some())
+                .count() as u64;
             return;
         }
         let engine = ENGINES[(first + entries.len()) % ENGINES.len()];

@@ -1,7 +1,8 @@
 //! Expectations that stand as comments on the lines of the Java targets.
 //!
 //! A comment is `// key: number, key: number ...` or a single word. On the line that declares a method (or a `static {` block) the keys are
-//! `activations`, `paths` (distinct), `items` (finished paths, summed) and `unfinished`, over all methods of that name in the file;
+//! `activations`, `paths` (distinct), `items` (finished paths, summed) and `unfinished`, over all methods of that name in the file, with every
+//! branch told apart; `merged` is how many are not, if they need not be;
 //! `plain` means that the method stays plain, and `varies` that its counts differ from run to run, so that only what the
 //! comment states is compared. On any other line `runs` is how many finished paths cross the line. A line that holds nothing but
 //! `// expect NAME: ...` speaks of a method that the target assembles at run time.
@@ -42,11 +43,13 @@ pub struct Seen {
     pub activations: u64,
     /// Interrupted paths.
     pub unfinished: u64,
+    /// Branches whose ways are not told apart, of a report where they may be so.
+    pub merged: Option<u64>,
     /// The lines of each distinct path, and how often it ran.
     pub paths: Vec<(BTreeSet<u16>, u64)>,
 }
 
-const ON_METHODS: [&str; 4] = ["activations", "paths", "items", "unfinished"];
+const ON_METHODS: [&str; 5] = ["activations", "paths", "items", "unfinished", "merged"];
 const WORDS: [&str; 2] = ["plain", "varies"];
 
 impl Target {
@@ -90,6 +93,8 @@ impl Target {
                 let got: u64 = match key.as_str() {
                     "activations" => of_method().map(|s| s.activations).sum(),
                     "unfinished" => of_method().map(|s| s.unfinished).sum(),
+                    "merged" if of_method().all(|s| s.merged.is_none()) => continue,
+                    "merged" => of_method().filter_map(|s| s.merged).sum(),
                     "paths" => of_method().map(|s| s.paths.len() as u64).sum(),
                     "items" => of_method().flat_map(|s| &s.paths).map(|p| p.1).sum(),
                     _ => {

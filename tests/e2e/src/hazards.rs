@@ -1,6 +1,6 @@
 //! The hazard targets (`tests/hazards`): compiled once a process, run plain, watched by the witness, or profiled.
 
-use crate::compare::{Findings, Marks, Witnessed, seen};
+use crate::compare::{Asked, Findings, Marks, Witnessed};
 use crate::expect::{Seen, Target};
 use crate::report::Report;
 use crate::witness::{Record, watch};
@@ -96,9 +96,9 @@ impl Job<'_> {
     }
 
     /// Profiles the targets; returns what they printed and the report.
-    pub fn profile(&self, engine: &str, k: u32) -> (Output, Report) {
+    pub fn profile(&self, engine: &str, k: u32, asked: Asked) -> (Output, Report) {
         let folder = suite().scratch().join("profile");
-        let mut command = borescope_paths(k, engine, &[CLASSES], &folder);
+        let mut command = borescope_paths(k, engine, &asked.options(), &[CLASSES], &folder);
         self.environment(command.arg(java(self.jdk)).args(self.arguments()));
         let run = output(&mut command);
         let report = Report::read(&borescope_report(&folder));
@@ -144,15 +144,17 @@ impl Suite {
         compared
     }
 
-    /// Compares a report with the witness and with the comments; the numbers in comments count as methods do.
+    /// Compares a report with the witness and with the comments; gives also how many numbers in comments it compared.
     pub fn judge(
         &self,
         targets: &[&str],
         witnessed: &Witnessed,
         report: &Report,
+        asked: Asked,
     ) -> (Findings, usize) {
-        let mut findings = witnessed.compare(report, &self.marks("plain"), &self.marks("varies"));
-        let comments = self.check(targets, &seen(report), &mut findings.wrong);
+        let (plain, varies) = (self.marks("plain"), self.marks("varies"));
+        let mut findings = witnessed.compare(report, asked, &plain, &varies);
+        let comments = self.check(targets, &findings.seen, &mut findings.wrong);
         (findings, comments)
     }
 }

@@ -135,10 +135,17 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// `borescope paths -k K --engine ENGINE --include GLOB... -o PROFILE --`, to be followed by the command to profile.
-pub fn borescope_paths(k: u32, engine: &str, include: &[&str], profile: &Path) -> Command {
+/// `borescope paths -k K --engine ENGINE OPTION... --include GLOB... -o PROFILE --`, to be followed by the command to profile.
+pub fn borescope_paths(
+    k: u32,
+    engine: &str,
+    options: &[&str],
+    include: &[&str],
+    profile: &Path,
+) -> Command {
     let mut command = Command::new(borescope());
     command.args(["paths", "-k", &k.to_string(), "--engine", engine]);
+    command.args(options);
     for glob in include {
         command.args(["--include", glob]);
     }

@@ -36,6 +36,8 @@ pub struct Counts {
     pub activations: u64,
     /// Paths that an exception, or the JVM's end, interrupted.
     pub unfinished: u64,
+    /// Paths that end with a return or an athrow: activations of which a path was finished, except where the method caught what it threw.
+    pub ended: u64,
     /// Sequences of 1..=k paths that followed one another in an activation.
     pub grams: BTreeMap<Vec<u32>, u64>,
 }
@@ -46,6 +48,13 @@ pub struct Interner {
     numbers: HashMap<Ranges, u32>,
     /// The paths by number.
     pub paths: Vec<Ranges>,
+}
+
+impl Shape {
+    /// Whether the method has a single path and no loop.
+    pub fn is_straight(&self) -> bool {
+        self.back.is_empty() && self.num_paths == Some(1.0)
+    }
 }
 
 impl Interner {
@@ -60,7 +69,11 @@ impl Interner {
 }
 
 /// Instructions reachable from `roots`, in reverse postorder of a depth-first search that does not follow `without`.
-fn reverse_postorder(code: &Code, roots: &[u16], without: impl Fn(Edge) -> bool) -> Vec<u16> {
+pub(crate) fn reverse_postorder(
+    code: &Code,
+    roots: &[u16],
+    without: impl Fn(Edge) -> bool,
+) -> Vec<u16> {
     let mut seen = HashSet::new();
     let mut order = Vec::new();
     for &root in roots {
@@ -84,7 +97,7 @@ fn reverse_postorder(code: &Code, roots: &[u16], without: impl Fn(Edge) -> bool)
 }
 
 /// Handlers whose range covers an instruction that can be reached, and everything reachable through them.
-fn reachable_handlers(code: &Code) -> Vec<u16> {
+pub(crate) fn reachable_handlers(code: &Code) -> Vec<u16> {
     let mut handlers: Vec<u16> = Vec::new();
     loop {
         let mut roots = vec![0];
@@ -288,8 +301,13 @@ pub fn derive<'a>(
     let mut counts = Counts::default();
     for run in runs {
         counts.activations += run.count;
-        let (ids, unfinished) = paths_of(code, &ends, run, interner)?;
+        let Walk {
+            ids,
+            unfinished,
+            ended,
+        } = paths_of(code, &ends, run, interner)?;
         counts.unfinished += unfinished * run.count;
+        counts.ended += ended * run.count;
         for end in 1..=ids.len() {
             for length in 1..=k.min(end) {
                 let gram = &ids[end - length..end];
@@ -303,14 +321,23 @@ pub fn derive<'a>(
     Ok(counts)
 }
 
-/// The finished paths of one activation in order, and the number of unfinished ones.
+/// The paths of one activation.
+#[derive(Debug, Default)]
+struct Walk {
+    /// The finished ones, in order.
+    ids: Vec<u32>,
+    unfinished: u64,
+    /// How many of `ids` end with a return or an athrow.
+    ended: u64,
+}
+
 fn paths_of(
     code: &Code,
     ends: &HashSet<Edge>,
     run: &Run,
     interner: &mut Interner,
-) -> Result<(Vec<u32>, u64), String> {
-    let (mut ids, mut unfinished) = (Vec::new(), 0);
+) -> Result<Walk, String> {
+    let mut walk = Walk::default();
     // HotSpot hides the steps of what runs while a field or call is resolved: class initializers above all.
     if run.steps.is_empty() && run.end != End::Live {
         return Err("an activation has no steps".to_owned());
@@ -358,13 +385,14 @@ fn paths_of(
             let path = std::mem::take(&mut ranges);
             seen.clear();
             if by_itself {
-                ids.push(interner.number(path));
+                walk.ids.push(interner.number(path));
+                walk.ended += u64::from(insn.kind != Kind::Plain);
             } else {
-                unfinished += 1;
+                walk.unfinished += 1;
             }
         }
     }
-    Ok((ids, unfinished))
+    Ok(walk)
 }
 
 #[cfg(test)]
@@ -376,6 +404,7 @@ mod tests {
     /// Instructions of one byte: (kind, successors), with the handlers given as (start, end, target).
     fn code(insns: &[(Kind, &[u16])], handlers: &[(u16, u16, u16)]) -> Code {
         let insn = |(kind, next): &(Kind, &[u16])| Insn {
+            op: 0,
             len: 1,
             kind: *kind,
             next: next.to_vec(),
@@ -467,7 +496,10 @@ mod tests {
             paths,
             [vec![(0, 3)], vec![(4, 5), (2, 3)], vec![(0, 1), (3, 4)]]
         );
-        assert_eq!((counts.activations, counts.unfinished), (1, 1));
+        assert_eq!(
+            (counts.activations, counts.unfinished, counts.ended),
+            (1, 1, 1)
+        );
         let grams: BTreeMap<Vec<u32>, u64> = [vec![0], vec![1], vec![2], vec![0, 1], vec![1, 2]]
             .map(|g| (g, 1))
             .into();

@@ -18,6 +18,17 @@ pub struct PathCount {
     pub ranges: Ranges,
 }
 
+/// A short branch whose ways the report does not tell apart. Blocks are half-open ranges of bytecode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The block that ends in the branch.
+    pub head: (u16, u32),
+    /// What is between: no path names it.
+    pub arms: Vec<(u16, u32)>,
+    /// Where the ways meet.
+    pub join: (u16, u32),
+}
+
 /// A method of the report.
 #[derive(Clone, Debug)]
 pub struct Method {
@@ -31,14 +42,27 @@ pub struct Method {
     pub source_file: Option<String>,
     /// Number of acyclic paths, in decimal.
     pub num_paths: String,
-    /// How often it was entered.
+    /// How often it was entered; if [`Method::unfinished`] is unknown, how many activations ended by a return or an athrow.
     pub activations: u64,
-    /// Paths an exception interrupted.
-    pub unfinished: u64,
+    /// Paths an exception interrupted, if that is known.
+    pub unfinished: Option<u64>,
+    /// Branches whose ways are not told apart.
+    pub merged: Vec<Merged>,
     /// Level 1.
     pub paths: Vec<PathCount>,
     /// Sequences of 2..=k IDs.
     pub ngrams: Vec<(Vec<String>, u64)>,
+}
+
+impl Method {
+    /// (class, method, descriptor).
+    pub fn key(&self) -> (String, String, String) {
+        (
+            self.class.clone(),
+            self.method.clone(),
+            self.descriptor.clone(),
+        )
+    }
 }
 
 /// What stayed plain.
@@ -63,6 +87,12 @@ pub struct Report {
     pub skipped: Vec<Skipped>,
     /// Length of the longest sequences.
     pub k: usize,
+    /// The engine that counted.
+    pub engine: String,
+    /// `merge` or `split`: whether short branches are told apart.
+    pub branches: String,
+    /// Methods that have no probe because they have a single path and no loop.
+    pub straight_line: u64,
 }
 
 fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
@@ -101,6 +131,9 @@ impl Report {
                 })
                 .collect(),
             k: number(paths, "k") as usize,
+            engine: string(paths, "engine"),
+            branches: string(paths, "branches"),
+            straight_line: number(&paths["totals"], "straight_line"),
         }
     }
 }
@@ -115,7 +148,11 @@ fn method(value: &Value) -> Method {
         source_file: value["source_file"].as_str().map(str::to_owned),
         num_paths: string(value, "num_paths"),
         activations: number(value, "activations"),
-        unfinished: number(value, "unfinished"),
+        unfinished: match value["unfinished"] {
+            Value::Null if value.get("unfinished").is_some() => None,
+            _ => Some(number(value, "unfinished")),
+        },
+        merged: list(value, "merged").iter().map(merged).collect(),
         paths: list(value, "paths").iter().map(path).collect(),
         ngrams: list(value, "ngrams")
             .iter()
@@ -138,13 +175,26 @@ fn method(value: &Value) -> Method {
     }
 }
 
+fn range(value: &Value) -> (u16, u32) {
+    let start = value[0].as_u64().expect("start of a range");
+    let end = value[1].as_u64().expect("end of a range");
+    (
+        u16::try_from(start).expect("a bytecode index"),
+        u32::try_from(end).expect("a bytecode index"),
+    )
+}
+
+fn merged(value: &Value) -> Merged {
+    Merged {
+        head: range(&value["head"]),
+        arms: list(value, "arms").iter().map(range).collect(),
+        join: range(&value["join"]),
+    }
+}
+
 fn path(value: &Value) -> PathCount {
     let mut ranges = Ranges::new();
-    for range in list(value, "bcis") {
-        let start =
-            u16::try_from(range[0].as_u64().expect("start of a range")).expect("a bytecode index");
-        let end =
-            u32::try_from(range[1].as_u64().expect("end of a range")).expect("a bytecode index");
+    for (start, end) in list(value, "bcis").iter().map(range) {
         push_range(&mut ranges, start, end);
     }
     PathCount {

@@ -1,8 +1,9 @@
-//! Exact against an independent witness: on every JDK, in every compilation mode, with every engine, the report's counts of paths and of
-//! sequences of paths equal those derived from the single-stepped instructions of a plain run, and the numbers that stand as comments on
-//! the targets' source lines. Targets: `tests/hazards`; always with `-Xverify:all`.
+//! Exact against an independent witness: on every JDK, in every compilation mode, with every engine, short branches told apart or not, methods
+//! with a single path counted or not, the report's counts of paths and of sequences of paths equal those derived from the single-stepped
+//! instructions of a plain run, and the numbers that stand as comments on the targets' source lines. Targets: `tests/hazards`; always with
+//! `-Xverify:all`.
 
-use borescope_e2e::compare::Witnessed;
+use borescope_e2e::compare::{Asked, Witnessed};
 use borescope_e2e::hazards::{Job, suite};
 
 /// The targets that run one after another in one JVM.
@@ -60,13 +61,46 @@ const MODES: [(&str, &[&str]); 4] = [
     ("default", &[]),
 ];
 
-/// Engines with lengths of sequences; the two baselines count single paths only.
-const ENGINES: [(&str, &[u32]); 4] = [
-    ("automaton", &[1, 2, 4, 16]),
-    ("ksf", &[1, 2, 4, 16]),
-    ("blpp-hash", &[1]),
-    ("blpp-dense", &[1]),
-];
+/// Lengths of sequences.
+const LENGTHS: [u32; 4] = [1, 2, 4, 16];
+
+/// One run of the targets under borescope.
+struct Try {
+    mode: &'static str,
+    options: &'static [&'static str],
+    engine: &'static str,
+    k: u32,
+    asked: Asked,
+}
+
+/// What is tried on one JDK. Each pair of (mode, k), (mode, what was asked) and (k, what was asked) occurs on each JDK, and over the JDKs
+/// three of the four ways to ask with each mode and k. The other engines are there for comparison: the k-slab forest takes two lengths in
+/// each mode, the two plain baselines take turns.
+fn tries(jdk: u32) -> Vec<Try> {
+    let turn = borescope_e2e::JDKS.iter().position(|j| *j == jdk);
+    let turn = turn.expect("a known JDK");
+    let mut tries = Vec::new();
+    for (m, (mode, options)) in MODES.into_iter().enumerate() {
+        let mut add = |engine, k, asked: usize| {
+            tries.push(Try {
+                mode,
+                options,
+                engine,
+                k,
+                asked: Asked::ALL[asked % 4],
+            });
+        };
+        for (l, k) in LENGTHS.into_iter().enumerate() {
+            add("automaton", k, m + l + turn);
+            if (m + l) % 2 == 0 {
+                add("ksf", k, m + l / 2 + turn);
+            }
+        }
+        let baseline = ["blpp-hash", "blpp-dense"][(m + turn) % 2];
+        add(baseline, 1, m + turn + 1);
+    }
+    tries
+}
 
 fn exact_on(jdk: u32) {
     let job = Job {
@@ -80,12 +114,10 @@ fn exact_on(jdk: u32) {
         "{}",
         String::from_utf8_lossy(&plain.stderr)
     );
-    let witnessed = Witnessed::new(record);
+    let witnessed = Witnessed::new(record).expect("the record agrees with the class files");
 
     let mut wrong = Vec::new();
-    let seen = witnessed
-        .seen()
-        .expect("the record agrees with the class files");
+    let seen = witnessed.seen();
     let numbers = suite().check(&TOGETHER, &seen, &mut wrong);
     assert!(
         wrong.is_empty(),
@@ -98,45 +130,60 @@ fn exact_on(jdk: u32) {
     );
     assert!(numbers > 300, "only {numbers} numbers in comments");
 
-    for (at, (mode, options)) in MODES.iter().enumerate() {
-        for (engine, lengths) in ENGINES {
-            for (i, k) in lengths.iter().enumerate() {
-                // The k-slab forest, kept for comparison, takes two of the lengths in each mode.
-                if engine == "ksf" && (i + at) % 2 == 1 {
-                    continue;
-                }
-                let job = Job {
-                    options: options.to_vec(),
-                    ..job.clone()
-                };
-                let name = format!("JDK {jdk}, {mode}, {engine}, k = {k}");
-                let (run, report) = job.profile(engine, *k);
-                let (findings, comments) = suite().judge(&TOGETHER, &witnessed, &report);
-                println!(
-                    "{name}: {} methods, {} sequences, {comments} comments compared, {} differ",
-                    findings.methods,
-                    findings.grams,
-                    findings.wrong.len()
-                );
-                let stderr = String::from_utf8_lossy(&run.stderr);
-                if run.status.code() != Some(0) {
-                    wrong.push(format!("{name}: ended with {}: {stderr}", run.status));
-                }
-                if run.stdout != plain.stdout {
-                    wrong.push(format!(
-                        "{name}: printed other than plain:\n{}",
-                        String::from_utf8_lossy(&run.stdout)
-                    ));
-                }
-                wrong.extend(
-                    findings
-                        .wrong
-                        .iter()
-                        .take(20)
-                        .map(|w| format!("{name}: {w}")),
-                );
+    for Try {
+        mode,
+        options,
+        engine,
+        k,
+        asked,
+    } in tries(jdk)
+    {
+        let job = Job {
+            options: options.to_vec(),
+            ..job.clone()
+        };
+        let name = format!(
+            "JDK {jdk}, {mode}, {engine}, k = {k}, {}",
+            asked.options().join(" ")
+        );
+        let (run, report) = job.profile(engine, k, asked);
+        let (findings, comments) = suite().judge(&TOGETHER, &witnessed, &report, asked);
+        println!(
+            "{name}: {} methods ({} with fixed counters, {} of one path left out), {} branches merged, {} sequences, {comments} comments \
+             compared, {} differ",
+            findings.methods,
+            findings.slots,
+            findings.straight_line,
+            findings.merged,
+            findings.grams,
+            findings.wrong.len()
+        );
+        let stderr = String::from_utf8_lossy(&run.stderr);
+        if run.status.code() != Some(0) {
+            wrong.push(format!("{name}: ended with {}: {stderr}", run.status));
+        }
+        if run.stdout != plain.stdout {
+            wrong.push(format!(
+                "{name}: printed other than plain:\n{}",
+                String::from_utf8_lossy(&run.stdout)
+            ));
+        }
+        // What is not used is not tested.
+        for (what, used, expected) in [
+            ("fixed counters", findings.slots, engine == "automaton"),
+            ("merged branches", findings.merged, asked.merge),
+        ] {
+            if (used >= 20) != expected {
+                wrong.push(format!("{name}: {used} {what}"));
             }
         }
+        wrong.extend(
+            findings
+                .wrong
+                .iter()
+                .take(20)
+                .map(|w| format!("{name}: {w}")),
+        );
     }
     assert!(
         wrong.is_empty(),
@@ -144,6 +191,37 @@ fn exact_on(jdk: u32) {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// The design covers what it says.
+#[test]
+fn tries_cover_pairs() {
+    let mut all = std::collections::BTreeMap::new();
+    for jdk in borescope_e2e::JDKS {
+        let tries = tries(jdk);
+        let own = tries.iter().filter(|t| t.engine == "automaton");
+        let (mut modes, mut lengths) = (vec![], vec![]);
+        for t in own {
+            let asked = t.asked.options();
+            modes.push((t.mode, asked.clone()));
+            lengths.push((t.k, asked.clone()));
+            let ways: &mut Vec<_> = all.entry((t.mode, t.k)).or_default();
+            ways.push(asked);
+        }
+        modes.sort();
+        modes.dedup();
+        lengths.sort();
+        lengths.dedup();
+        assert_eq!((modes.len(), lengths.len()), (16, 16));
+        for engine in ["ksf", "blpp-hash", "blpp-dense"] {
+            assert!(tries.iter().any(|t| t.engine == engine), "{engine}");
+        }
+    }
+    for (pair, mut ways) in all {
+        ways.sort();
+        ways.dedup();
+        assert_eq!(ways.len(), 3, "{pair:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Hazards that need a JVM of their own: ends of the program, a second agent. The program's output and exit code are those of the plain run,
 //! and the counts those of the witness and of the comments.
 
-use borescope_e2e::compare::Witnessed;
+use borescope_e2e::compare::{Asked, Witnessed};
 use borescope_e2e::expect::Target;
 use borescope_e2e::hazards::{Job, suite};
 use borescope_e2e::report::PathCount;
@@ -24,12 +24,9 @@ fn same(job: &Job, exit: i32) {
         (Some(exit), &plain.stdout),
         "the witness disturbs {target}"
     );
-    let witnessed = Witnessed::new(record);
+    let witnessed = Witnessed::new(record).expect("the record agrees with the class files");
     let mut wrong = Vec::new();
-    let seen = witnessed
-        .seen()
-        .expect("the record agrees with the class files");
-    let numbers = suite().check(&job.targets, &seen, &mut wrong);
+    let numbers = suite().check(&job.targets, &witnessed.seen(), &mut wrong);
     assert!(numbers > 0, "{target} expects nothing");
     assert!(
         wrong.is_empty(),
@@ -37,14 +34,20 @@ fn same(job: &Job, exit: i32) {
         job.jdk,
         wrong.join("\n")
     );
-    for (engine, k) in [
-        ("automaton", 4),
-        ("ksf", 3),
-        ("blpp-hash", 1),
-        ("blpp-dense", 1),
+    let [default, full, split, _] = Asked::ALL;
+    for (engine, k, asked) in [
+        ("automaton", 4, default),
+        ("automaton", 2, full),
+        ("ksf", 3, default),
+        ("blpp-hash", 1, split),
+        ("blpp-dense", 1, full),
     ] {
-        let (profiled, report) = job.profile(engine, k);
-        let name = format!("{target} on JDK {}, {engine}, k = {k}", job.jdk);
+        let (profiled, report) = job.profile(engine, k, asked);
+        let name = format!(
+            "{target} on JDK {}, {engine}, k = {k}, {}",
+            job.jdk,
+            asked.options().join(" ")
+        );
         assert_eq!(
             profiled.status.code(),
             Some(exit),
@@ -56,7 +59,7 @@ fn same(job: &Job, exit: i32) {
             String::from_utf8_lossy(&plain.stdout),
             "{name}: standard output"
         );
-        let (findings, comments) = suite().judge(&job.targets, &witnessed, &report);
+        let (findings, comments) = suite().judge(&job.targets, &witnessed, &report, asked);
         assert!(
             findings.wrong.is_empty(),
             "{name}:\n{}",
@@ -157,7 +160,7 @@ fn thousands_of_classes_unloaded() {
         };
         let plain = job.plain();
         for engine in ["automaton", "ksf"] {
-            let (profiled, report) = job.profile(engine, 3);
+            let (profiled, report) = job.profile(engine, 3, Asked::ALL[0]);
             assert_eq!(
                 (profiled.status, &profiled.stdout),
                 (plain.status, &plain.stdout)
@@ -187,7 +190,7 @@ fn worked_example() {
         ..Job::default()
     };
     for engine in ["automaton", "ksf"] {
-        let (_, report) = job.profile(engine, 4);
+        let (_, report) = job.profile(engine, 4, Asked::ALL[0]);
         let trace = report
             .methods
             .iter()

@@ -10,7 +10,7 @@ fn profile(jdk: u32, classes: &Path, include: &[&str], engine: &str, n: u64) -> 
     let dir = tempfile::tempdir().unwrap();
     let profile = dir.path().join("profile");
     let ran = output(
-        borescope_paths(4, engine, include, &profile)
+        borescope_paths(4, engine, &["--straight-line"], include, &profile)
             .arg(java(jdk))
             .args(["-Xverify:all", "-cp"])
             .arg(classes)
