@@ -165,7 +165,9 @@ pub mod row {
     pub const TABLE: u64 = 40;
     /// u32 shift of the hash: slot = (id * HASH_MUL as u32) >> shift.
     pub const SHIFT: u64 = 48;
-    /// u32 flags: bit 0 = in a shared arena (atomic counts); bits 8.. = arena.
+    /// u32 flags: bit 0 = in a shared arena (atomic counts); bit 1 = *truncated*: what came before the window is not known, because there
+    /// was no room for a longer one (windows of k-1 IDs and those that begin with the activation never are; the truncated root has the
+    /// empty window); bits 8.. = arena.
     pub const FLAGS: u64 = 52;
     /// u64 address of the real edge table (hash rows): the one the reader reads.
     pub const REAL_TABLE: u64 = 56;
