@@ -5,16 +5,16 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use borescope_cfg::flow::{EdgeKind, Flow};
+use borescope_cfg::flow::{self, EdgeKind, Flow};
 use borescope_paths::{KIpf, kipf};
-use borescope_spool::counters::{Counters, Damage, Header};
+use borescope_spool::counters::{Counters, Damage, Header, Row, Run, Slots};
 use borescope_spool::layout::{Engine, Stop};
 use borescope_spool::log::LogReader;
-use borescope_spool::meta::{self, Record};
+use borescope_spool::meta::{self, Counting, Record};
 use borescope_spool::source::FileSource;
 
 use crate::Error;
-use crate::model::{Method, MethodDetail, PathRow, Skipped, Target};
+use crate::model::{Merged, Method, MethodDetail, PathRow, Skipped, Target};
 
 /// Bytes of counters.bin that are kept in memory at once.
 const CACHE_BYTES: usize = 256 << 20;
@@ -23,8 +23,9 @@ const CACHE_BYTES: usize = 256 << 20;
 pub(crate) struct Spool {
     path: PathBuf,
     counters: Counters<FileSource>,
-    /// File offsets of the rows of each method, ascending.
+    /// File offsets of the rows of each method, or of their run slots, ascending.
     rows: BTreeMap<u32, Vec<u64>>,
+    slots: Slots,
     rows_damage: Damage,
     pub(crate) log: Log,
 }
@@ -33,7 +34,11 @@ pub(crate) struct Spool {
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) target: Target,
+    pub(crate) merge: bool,
+    pub(crate) straight_line: bool,
     pub(crate) classes: u64,
+    /// Methods without probes because they have a single path and no loop.
+    pub(crate) straight_lines: u64,
     pub(crate) methods: BTreeMap<u32, LoggedMethod>,
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) notices: Vec<String>,
@@ -74,9 +79,13 @@ impl Log {
                     .push("the log of the spool does not name its JVM first and once".into());
             }
             match record {
-                Record::Target(target) => log.target = of_target(target),
+                Record::Target(target) => {
+                    (log.merge, log.straight_line) = (target.merge, target.straight_line);
+                    log.target = of_target(target);
+                }
                 Record::Class(class) => {
                     log.classes += 1;
+                    log.straight_lines += u64::from(class.straight_line);
                     *instances
                         .entry((class.name.clone(), class.hash))
                         .or_default() += 1;
@@ -126,8 +135,13 @@ impl Log {
             instances: 1,
         };
         for method in class.methods {
-            // The agent gives each method an index of its own; the tables' column is a signed 32-bit integer.
-            if self.methods.contains_key(&method.index) || i32::try_from(method.index).is_err() {
+            // The agent gives each method slots of its own, the first is its index; the tables' column is a signed 32-bit integer.
+            let before = self.methods.range(..=method.index).next_back();
+            let after = self.methods.range(method.index..).next();
+            if before.is_some_and(|(_, before)| end_of(&before.method) > u64::from(method.index))
+                || after.is_some_and(|(&after, _)| end_of(&method) > u64::from(after))
+                || i32::try_from(method.index).is_err()
+            {
                 self.notices.push(format!(
                     "{}.{}{}: method index {} is not its own: left out",
                     of.name, method.name, method.descriptor, method.index
@@ -145,6 +159,15 @@ impl Log {
     }
 }
 
+/// The slot after a method's.
+fn end_of(method: &meta::Method) -> u64 {
+    let slots = match method.counting {
+        Counting::Rows => 1,
+        Counting::Slots => method.flow.num_paths,
+    };
+    u64::from(method.index) + u64::from(slots)
+}
+
 fn of_target(target: meta::Target) -> Target {
     let meta::Target {
         pid,
@@ -155,6 +178,8 @@ fn of_target(target: meta::Target) -> Target {
         started,
         include,
         exclude,
+        merge: _,
+        straight_line: _,
     } = target;
     Target {
         pid,
@@ -202,9 +227,12 @@ impl Spool {
         let mut rows: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut walk = counters.rows();
         for row in walk.by_ref() {
-            rows.entry(row.method).or_default().push(row.offset);
+            rows.entry(row.method).or_default().push(row.record());
         }
-        let rows_damage = walk.damage().clone();
+        let mut rows_damage = walk.damage().clone();
+        let slots = counters.slots();
+        rows_damage.places += slots.damage().places;
+        rows_damage.first = rows_damage.first.or(slots.damage().first);
         let mut log = Log::read(&dir.join("meta.log"))?;
         let header = counters.header();
         log.target.ended = (header.ended && header.ended_at != 0).then_some(header.ended_at);
@@ -213,6 +241,7 @@ impl Spool {
             path,
             counters,
             rows,
+            slots,
             rows_damage,
             log,
         };
@@ -263,7 +292,8 @@ impl Spool {
     ) -> Result<(Method, MethodDetail, Option<u64>), Error> {
         let LoggedMethod { class, method } =
             self.log.methods.get(&index).ok_or(Error::NoMethod(index))?;
-        let (counted, kipf) = self.count(index, &method.flow)?;
+        let in_slots = method.counting == Counting::Slots;
+        let (counted, kipf) = self.count(method)?;
         let mut paths = Vec::new();
         let mut left = 0u64;
         for node in kipf.roots() {
@@ -280,8 +310,9 @@ impl Spool {
         let header = self.header();
         let whole = self.rows_damage.places == 0 && counted.damage.places == 0;
         let exact = whole && header.stop == Stop::No && header.lost == 0;
-        // A lost item ends an activation's counting, and an item ends at most one occurrence of a sequence.
-        let missing = whole.then_some(header.lost);
+        // A lost item ends an activation's counting, and an item ends at most one occurrence of a sequence. What slots that found no
+        // memory would have counted is not known.
+        let missing = (whole && !(in_slots && header.stop != Stop::No)).then_some(header.lost);
         damage.places += counted.damage.places;
         damage.first = damage.first.or(counted.damage.first);
         let lines = method
@@ -289,6 +320,12 @@ impl Spool {
             .iter()
             .map(|&(_, line)| line)
             .filter(|&line| line != 0);
+        let merged: Vec<Merged> = method
+            .flow
+            .merged
+            .iter()
+            .filter_map(|one| merged_row(method, one))
+            .collect();
         let row = Method {
             index,
             class: class.name.clone(),
@@ -300,23 +337,30 @@ impl Spool {
             instances: class.instances,
             num_paths: method.flow.uncut_paths.clone(),
             numbered_paths: method.flow.num_paths,
-            activations: counted.activations,
+            activations: if in_slots { left } else { counted.activations },
             // Each activation and each entry of a handler starts a path that nothing but an exception keeps from ending with a
             // return, an athrow, or in the next path.
-            unfinished: counted
-                .activations
-                .saturating_add(counted.caught)
-                .saturating_sub(left),
+            unfinished: (!in_slots).then(|| {
+                let begun = counted.activations.saturating_add(counted.caught);
+                begun.saturating_sub(left)
+            }),
             ids: kipf.total(),
             paths: paths.len() as u64,
             kipf_nodes: kipf.len() as u64,
+            merged: merged.len() as u64,
             exact,
             lines: lines.clone().min().zip(lines.max()),
         };
-        Ok((row, MethodDetail { paths, kipf }, missing))
+        let detail = MethodDetail {
+            paths,
+            kipf,
+            merged,
+        };
+        Ok((row, detail, missing))
     }
 
-    fn count(&self, index: u32, flow: &Flow) -> Result<(Counted, KIpf), Error> {
+    fn count(&self, method: &meta::Method) -> Result<(Counted, KIpf), Error> {
+        let (index, flow) = (method.index, &method.flow);
         let mut counted = Counted::default();
         let k = self.k();
         let mut forest =
@@ -328,6 +372,11 @@ impl Spool {
                     .add(offset, "a row changed while it was read");
                 continue;
             };
+            if method.counting == Counting::Slots {
+                let reason = "a row of a method that is counted in slots";
+                counted.damage.add(offset, reason);
+                continue;
+            }
             if row.id.is_none() {
                 counted.activations = counted.activations.saturating_add(row.enters);
             }
@@ -338,6 +387,14 @@ impl Spool {
                 self.count_row(&row, k, flow, &mut forest, &mut counted.damage);
             }
         }
+        if method.counting == Counting::Slots {
+            match self.slots.counts(index, flow.num_paths) {
+                Ok(counts) => (0..)
+                    .zip(counts)
+                    .for_each(|(id, &count)| forest.edge(&[], id, count)),
+                Err(reason) => counted.damage.add(0, reason),
+            }
+        }
         self.check_io()?;
         Ok((counted, forest.finish()))
     }
@@ -345,7 +402,7 @@ impl Spool {
     /// An edge (window, ID) counts for every suffix of window and ID: `kipf::Builder` does that.
     fn count_row(
         &self,
-        row: &borescope_spool::counters::Row,
+        row: &Row,
         k: u32,
         flow: &Flow,
         forest: &mut kipf::Builder,
@@ -363,6 +420,12 @@ impl Spool {
         if window.iter().any(|&id| id >= flow.num_paths) {
             return damage.add(row.offset, "a path ID that the method does not have");
         }
+        if let Some(run) = row.run {
+            match run.beyond(k).filter(|_| run.id < flow.num_paths) {
+                Some(beyond) => count_run(window.clone(), k, run, beyond, forest),
+                None => damage.add(row.record(), "a run slot contradicts itself"),
+            }
+        }
         match self.counters.edges(row) {
             Err(reason) => damage.add(row.offset, reason),
             Ok(edges) => {
@@ -378,13 +441,7 @@ impl Spool {
 
     /// Each item of a k-SF counts at one node, whose path from the root ends with the item's last min(n + 1, k) IDs (seed 000): so a node
     /// is the edge (its path without itself, its ID), and make_k_ipf is what `kipf::Builder` does with edges.
-    fn count_ksf(
-        &self,
-        row: &borescope_spool::counters::Row,
-        flow: &Flow,
-        forest: &mut kipf::Builder,
-        damage: &mut Damage,
-    ) {
+    fn count_ksf(&self, row: &Row, flow: &Flow, forest: &mut kipf::Builder, damage: &mut Damage) {
         let mut foreign = 0;
         self.counters
             .ksf(row, damage, |path, count| match path.split_last() {
@@ -397,6 +454,44 @@ impl Spool {
             damage.add(row.offset, "a path ID that the method does not have");
         }
     }
+}
+
+/// What a run slot stands for (`borescope_spool::layout::run`): the edges that the first k - 1 IDs of each run take, from its row's window
+/// on, and the edge from k - 1 times the ID to itself.
+fn count_run(mut window: Vec<u32>, k: u32, run: Run, beyond: u64, forest: &mut kipf::Builder) {
+    for _ in 1..k {
+        forest.edge(&window, run.id, run.count);
+        window.push(run.id);
+    }
+    forest.edge(&window, run.id, beyond);
+}
+
+/// A short branch in words of the class file.
+fn merged_row(method: &meta::Method, merged: &flow::Merged) -> Option<Merged> {
+    let block = |&at: &u32| method.flow.blocks.get(at as usize);
+    let range = |block: &flow::Block| (u32::from(block.start), u32::from(block.end));
+    let head = block(&merged.head)?;
+    let arms: Vec<&flow::Block> = merged.arms.iter().map(block).collect::<Option<_>>()?;
+    // A conditional branch has three bytes (JVMS 6.5: if<cond>, if_icmp<cond>, ifnull, ...): what comes before it runs either way.
+    let branch = (head.end.saturating_sub(3).max(head.start), head.end);
+    let mut lines: Vec<u16> = std::iter::once(branch)
+        .chain(arms.iter().map(|arm| (arm.start, arm.end)))
+        .flat_map(|(start, end)| {
+            let next = method.lines.partition_point(|line| line.0 <= start);
+            let inside = method.lines.iter().skip(next.saturating_sub(1));
+            inside.take_while(move |line| line.0 < end)
+        })
+        .map(|&(_, line)| line)
+        .filter(|&line| line != 0)
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    Some(Merged {
+        head: range(head),
+        arms: arms.into_iter().map(range).collect(),
+        join: range(block(&merged.join)?),
+        lines,
+    })
 }
 
 /// The executed path `id` in words of the class file.

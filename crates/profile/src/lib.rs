@@ -13,11 +13,11 @@ mod tables;
 
 pub use error::Error;
 pub use model::{
-    Checksum, EdgeKind, Manifest, Method, MethodDetail, PathRow, Profile, Skipped, StartKind,
-    Target, Totals,
+    Checksum, EdgeKind, Manifest, Merged, Method, MethodDetail, PathRow, Profile, Skipped,
+    StartKind, Target, Totals,
 };
 pub use seal::{Existing, Progress, seal};
 pub use tables::end_name;
 
 /// Version of the profile format: [`Manifest::schema`].
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;

@@ -24,6 +24,10 @@ pub struct Manifest {
     pub engine: String,
     /// Longest sequence of path IDs that was counted.
     pub k: u32,
+    /// `merge`: short branches are not told apart ([`MethodDetail::merged`]); `split`: all are.
+    pub branches: String,
+    /// Methods with a single path and no loop are counted too; if not, [`Totals::straight_line`] says how many there are.
+    pub straight_line: bool,
     /// Why counting stopped before the program ended; `None` = it did not.
     pub stopped: Option<String>,
     /// Path IDs that found no memory and were not counted.
@@ -43,13 +47,13 @@ pub struct Manifest {
 impl Manifest {
     /// Upper bound of a count of `method` (a path's or a sequence's); the count itself is the lower bound. `None` = unknown.
     pub fn upper(&self, method: &Method, count: u64) -> Option<u64> {
+        // Slots that found no memory leave no trace: nobody knows how often they would have been counted.
+        let unknown = method.unfinished.is_none() && self.stopped.is_some();
         match method.exact {
             true => Some(count),
+            false if self.counters_torn.is_some() || unknown => None,
             // A lost ID ends at most one occurrence of a sequence, and nothing after it in its activation was counted.
-            false => self
-                .counters_torn
-                .is_none()
-                .then(|| count.saturating_add(self.lost)),
+            false => Some(count.saturating_add(self.lost)),
         }
     }
 }
@@ -86,6 +90,8 @@ pub struct Totals {
     pub classes: u64,
     /// Instrumented methods.
     pub methods: u64,
+    /// Methods left without probes because they have a single path and no loop.
+    pub straight_line: u64,
     /// Instrumented methods that ran at least once.
     pub methods_executed: u64,
     /// Classes and methods that stayed plain.
@@ -94,7 +100,7 @@ pub struct Totals {
     pub activations: u64,
     /// Path IDs counted (the sum of all path counts).
     pub ids: u64,
-    /// Path ends by an exception (see [`Method::unfinished`]).
+    /// Path ends by an exception (see [`Method::unfinished`]), in methods where they are known.
     pub unfinished: u64,
     /// Distinct paths that ran.
     pub paths: u64,
@@ -125,17 +131,19 @@ pub struct Method {
     pub num_paths: String,
     /// Number of path IDs: all IDs are below it.
     pub numbered_paths: u32,
-    /// Times the method was entered.
+    /// Times the method was entered; where [`Method::unfinished`] is unknown, times it was left by a return or an athrow.
     pub activations: u64,
     /// Paths that an exception (not an athrow of the method itself) interrupted, so that no ID was counted for them; if the JVM did not
-    /// end in order also those that were in flight.
-    pub unfinished: u64,
+    /// end in order also those that were in flight. `None` = not counted: the method is counted at fixed places, without its entries.
+    pub unfinished: Option<u64>,
     /// Path IDs counted.
     pub ids: u64,
     /// Distinct paths that ran.
     pub paths: u64,
     /// Nodes of the k-IPF: distinct sequences of 1 to k path IDs.
     pub kipf_nodes: u64,
+    /// Short branches whose ways are not told apart.
+    pub merged: u64,
     /// False: the counts are lower bounds (counting stopped early, or a part of the spool is missing).
     pub exact: bool,
     /// Lowest and highest source line, if known.
@@ -174,6 +182,19 @@ pub struct PathRow {
     pub ends: EdgeKind,
 }
 
+/// A short branch whose ways are not told apart. Ranges are half-open, of bytecode indices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The block that ends in the branch.
+    pub head: (u32, u32),
+    /// The blocks between, one or two: no path names them.
+    pub arms: Vec<(u32, u32)>,
+    /// The block where the ways meet.
+    pub join: (u32, u32),
+    /// Source lines of the branch itself and of the arms, ascending; empty = the class has no line numbers.
+    pub lines: Vec<u16>,
+}
+
 /// What a method did.
 #[derive(Clone, Debug)]
 pub struct MethodDetail {
@@ -181,6 +202,8 @@ pub struct MethodDetail {
     pub paths: Vec<PathRow>,
     /// Sequences of 1 to k path IDs that followed one another in an activation; level 1 = the paths.
     pub kipf: KIpf,
+    /// Short branches whose ways are not told apart, by bytecode index.
+    pub merged: Vec<Merged>,
 }
 
 /// A profile to read. The small tables are in memory; the rest is read a method at a time.

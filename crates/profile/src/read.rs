@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use borescope_paths::KIpf;
 
-use crate::model::PathRow;
-use crate::model::{Details, Manifest, Method, MethodDetail, Profile};
+use crate::model::{Details, Manifest, Merged, Method, MethodDetail, PathRow, Profile};
 use crate::table::{Column, TableReader, checksum};
 use crate::tables::{self, TABLES};
 use crate::{Error, SCHEMA};
@@ -53,8 +52,10 @@ pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
     let files = Files {
         paths: TableReader::open(dir.join("paths.parquet"), tables::PATHS)?,
         kipf: TableReader::open(dir.join("kipf.parquet"), tables::KIPF)?,
+        merged: TableReader::open(dir.join("merged.parquet"), tables::MERGED)?,
         path_rows: Groups::new(1 << 18),
         kipf_rows: Groups::new(1 << 21),
+        merged_rows: Groups::new(1 << 18),
     };
     Ok(Profile {
         manifest,
@@ -97,8 +98,10 @@ fn all(
 pub(crate) struct Files {
     paths: TableReader,
     kipf: TableReader,
+    merged: TableReader,
     path_rows: Groups<PathRow>,
     kipf_rows: Groups<(Option<u32>, u32, u64)>,
+    merged_rows: Groups<Merged>,
 }
 
 /// Row groups as last decoded. A group holds many small methods, and a report asks for methods in an order of its own: without this
@@ -167,9 +170,21 @@ impl Files {
                 .kipf
                 .damaged("not all nodes of a method's k-IPF are there"));
         }
+        let merged = self
+            .merged_rows
+            .of(&self.merged, method.index, tables::read_merged)?;
+        if merged.len() as u64 != method.merged {
+            return Err(self
+                .merged
+                .damaged("not all branches of a method are there"));
+        }
         let kipf =
             KIpf::from_nodes(k, nodes).map_err(|error| self.kipf.damaged(&error.to_string()))?;
-        Ok(MethodDetail { paths, kipf })
+        Ok(MethodDetail {
+            paths,
+            kipf,
+            merged,
+        })
     }
 }
 

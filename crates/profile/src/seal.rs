@@ -14,7 +14,7 @@ use crate::gather::Spool;
 use crate::model::{Manifest, Method, MethodDetail, Totals};
 use crate::read;
 use crate::table::TableWriter;
-use crate::tables::{self, KIPF, METHODS, Node, PATHS, SKIPPED};
+use crate::tables::{self, KIPF, MERGED, METHODS, Node, PATHS, SKIPPED};
 use crate::{Error, SCHEMA};
 
 /// What to do with a profile that has the name of the new one.
@@ -58,10 +58,12 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
     let mut methods = create("methods.parquet", METHODS)?;
     let mut paths = create("paths.parquet", PATHS)?;
     let mut kipf = create("kipf.parquet", KIPF)?;
+    let mut merged = create("merged.parquet", MERGED)?;
     let mut skipped = create("skipped.parquet", SKIPPED)?;
     let mut totals = Totals {
         classes: spool.log.classes,
         methods: spool.log.methods.len() as u64,
+        straight_line: spool.log.straight_lines,
         skipped: spool.log.skipped.len() as u64,
         ..Totals::default()
     };
@@ -72,6 +74,10 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
         let (method, detail, missing) = spool.method(index, &mut damage)?;
         methods.row(|columns| tables::write_method(columns, &method))?;
         write_detail(&mut paths, &mut kipf, &method, &detail, missing)?;
+        for branch in &detail.merged {
+            merged.row(|columns| tables::write_merged(columns, index, branch))?;
+        }
+        merged.end_method()?;
         add(&mut totals, &method);
     }
     progress(Progress {
@@ -86,6 +92,7 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
         ("methods.parquet", methods),
         ("paths.parquet", paths),
         ("kipf.parquet", kipf),
+        ("merged.parquet", merged),
         ("skipped.parquet", skipped),
     ] {
         files.insert(name.to_owned(), table.finish()?);
@@ -132,7 +139,7 @@ fn add(totals: &mut Totals, method: &Method) {
     for (total, value) in [
         (&mut totals.activations, method.activations),
         (&mut totals.ids, method.ids),
-        (&mut totals.unfinished, method.unfinished),
+        (&mut totals.unfinished, method.unfinished.unwrap_or(0)),
         (&mut totals.paths, method.paths),
         (&mut totals.kipf_nodes, method.kipf_nodes),
     ] {
@@ -167,6 +174,8 @@ fn manifest(
         }
         .into(),
         k: spool.k(),
+        branches: if spool.log.merge { "merge" } else { "split" }.into(),
+        straight_line: spool.log.straight_line,
         stopped: match header.stop {
             Stop::No => None,
             Stop::Memory => Some("the memory limit was reached".into()),

@@ -1,6 +1,6 @@
 //! The tables of a profile: their columns (docs/formats.md describes each), a row in, a row out.
 
-use crate::model::{EdgeKind, Method, PathRow, Skipped, StartKind};
+use crate::model::{EdgeKind, Merged, Method, PathRow, Skipped, StartKind};
 use crate::table::Column;
 
 /// `methods.parquet`.
@@ -8,8 +8,8 @@ pub(crate) const METHODS: &str = "message methods {
     REQUIRED INT32 method; REQUIRED BYTE_ARRAY class (STRING); REQUIRED BYTE_ARRAY name (STRING);
     REQUIRED BYTE_ARRAY descriptor (STRING); OPTIONAL BYTE_ARRAY source_file (STRING); REQUIRED BYTE_ARRAY loader (STRING);
     REQUIRED BYTE_ARRAY class_hash (STRING); REQUIRED INT32 instances; REQUIRED BYTE_ARRAY num_paths (STRING);
-    REQUIRED INT32 numbered_paths; REQUIRED INT64 activations; REQUIRED INT64 unfinished; REQUIRED INT64 ids;
-    REQUIRED INT64 paths; REQUIRED INT64 kipf_nodes; REQUIRED BOOLEAN exact; OPTIONAL INT32 first_line; OPTIONAL INT32 last_line; }";
+    REQUIRED INT32 numbered_paths; REQUIRED INT64 activations; OPTIONAL INT64 unfinished; REQUIRED INT64 ids;
+    REQUIRED INT64 paths; REQUIRED INT64 kipf_nodes; REQUIRED INT64 merged; REQUIRED BOOLEAN exact; OPTIONAL INT32 first_line; OPTIONAL INT32 last_line; }";
 
 /// `paths.parquet`.
 pub(crate) const PATHS: &str = "message paths {
@@ -24,16 +24,24 @@ pub(crate) const KIPF: &str = "message kipf {
     REQUIRED INT32 method; REQUIRED INT32 node; OPTIONAL INT32 parent; REQUIRED INT32 depth; REQUIRED INT32 id;
     REQUIRED INT64 count; REQUIRED INT64 lo; OPTIONAL INT64 hi; }";
 
+/// `merged.parquet`.
+pub(crate) const MERGED: &str = "message merged {
+    REQUIRED INT32 method; REQUIRED GROUP head { REQUIRED INT32 start; REQUIRED INT32 end; }
+    REQUIRED GROUP arms (LIST) { REPEATED GROUP list { REQUIRED GROUP element { REQUIRED INT32 start; REQUIRED INT32 end; } } }
+    REQUIRED GROUP join { REQUIRED INT32 start; REQUIRED INT32 end; }
+    REQUIRED GROUP lines (LIST) { REPEATED GROUP list { REQUIRED INT32 element; } } }";
+
 /// `skipped.parquet`.
 pub(crate) const SKIPPED: &str = "message skipped {
     REQUIRED BYTE_ARRAY class (STRING); REQUIRED BYTE_ARRAY name (STRING); REQUIRED BYTE_ARRAY descriptor (STRING);
     REQUIRED BYTE_ARRAY lens (STRING); REQUIRED BYTE_ARRAY reason (STRING); }";
 
 /// Files and their schemas, in the order that sealing writes them.
-pub(crate) const TABLES: [(&str, &str); 4] = [
+pub(crate) const TABLES: [(&str, &str); 5] = [
     ("methods.parquet", METHODS),
     ("paths.parquet", PATHS),
     ("kipf.parquet", KIPF),
+    ("merged.parquet", MERGED),
     ("skipped.parquet", SKIPPED),
 ];
 
@@ -52,6 +60,11 @@ impl<'a> Next<'a> {
     }
 }
 
+/// Parquet's widest integer that every reader takes is signed.
+fn as_signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 pub(crate) fn write_method(columns: &mut [Column], method: &Method) {
     let mut to = Next::of(columns);
     to.get().int(i64::from(method.index));
@@ -64,13 +77,9 @@ pub(crate) fn write_method(columns: &mut [Column], method: &Method) {
     to.get().int(i64::from(method.instances));
     to.get().text(&*method.num_paths);
     to.get().int(i64::from(method.numbered_paths));
-    for count in [
-        method.activations,
-        method.unfinished,
-        method.ids,
-        method.paths,
-        method.kipf_nodes,
-    ] {
+    to.get().count(method.activations);
+    to.get().int(method.unfinished.map(as_signed));
+    for count in [method.ids, method.paths, method.kipf_nodes, method.merged] {
         to.get().count(count);
     }
     to.get().bool(method.exact);
@@ -92,10 +101,14 @@ pub(crate) fn read_method(columns: &mut [Column]) -> Option<Method> {
         num_paths: from.get().next_text()?,
         numbered_paths: from.get().next_int()?,
         activations: from.get().next_int()?,
-        unfinished: from.get().next_int()?,
+        unfinished: match from.get().next_opt_int()? {
+            Some(unfinished) => Some(u64::try_from(unfinished).ok()?),
+            None => None,
+        },
         ids: from.get().next_int()?,
         paths: from.get().next_int()?,
         kipf_nodes: from.get().next_int()?,
+        merged: from.get().next_int()?,
         exact: from.get().next_bool()?,
         lines: match (from.get().next_opt_int()?, from.get().next_opt_int()?) {
             (Some(first), Some(last)) => Some((first.try_into().ok()?, last.try_into().ok()?)),
@@ -198,8 +211,7 @@ pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
     to.get().int(i64::from(node.id));
     to.get().count(node.count);
     to.get().count(node.count);
-    to.get()
-        .int(node.hi.map(|hi| i64::try_from(hi).unwrap_or(i64::MAX)));
+    to.get().int(node.hi.map(as_signed));
 }
 
 pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
@@ -226,6 +238,43 @@ pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
         count,
         hi,
     })
+}
+
+pub(crate) fn write_merged(columns: &mut [Column], method: u32, merged: &Merged) {
+    let Merged {
+        head,
+        arms,
+        join,
+        lines,
+    } = merged;
+    let mut to = Next::of(columns);
+    for value in [method, head.0, head.1] {
+        to.get().int(i64::from(value));
+    }
+    to.get().list(arms.iter().map(|arm| arm.0));
+    to.get().list(arms.iter().map(|arm| arm.1));
+    for value in [join.0, join.1] {
+        to.get().int(i64::from(value));
+    }
+    to.get().list(lines.iter().map(|&line| line.into()));
+}
+
+/// The row, with its method in front.
+pub(crate) fn read_merged(columns: &mut [Column]) -> Option<(u32, Merged)> {
+    let mut from = Next::of(columns);
+    let method = from.get().next_int()?;
+    let head = (from.get().next_int()?, from.get().next_int()?);
+    let (starts, ends) = (from.get().next_list()?, from.get().next_list()?);
+    if starts.len() != ends.len() {
+        return None;
+    }
+    let merged = Merged {
+        head,
+        arms: starts.into_iter().zip(ends).collect(),
+        join: (from.get().next_int()?, from.get().next_int()?),
+        lines: from.get().next_list()?,
+    };
+    Some((method, merged))
 }
 
 pub(crate) fn write_skipped(columns: &mut [Column], skipped: &Skipped) {

@@ -118,7 +118,7 @@ fn same_every_call(method: &Method, names: &Names, chain: &Chain) -> Option<Find
         && !first.starts.loop_head
         && matches!(last.ends, EdgeKind::Return | EdgeKind::Throw)
         && chain.count == method.activations;
-    let certain = method.exact && method.unfinished == 0;
+    let certain = method.exact && method.unfinished == Some(0);
     let n = chain.ids.len();
     (whole && certain && n > 1 && method.activations >= MIN_COUNT).then(|| Finding {
         short: format!("every call runs the same {n} paths"),
@@ -134,7 +134,7 @@ fn same_every_call(method: &Method, names: &Names, chain: &Chain) -> Option<Find
 /// A loop all of whose turns take the same path although its code has others.
 fn one_way(method: &Method, detail: &MethodDetail) -> Option<Finding> {
     // An interrupted or uncounted turn could have gone another way.
-    if !method.exact || method.unfinished > 0 {
+    if !method.exact || method.unfinished != Some(0) {
         return None;
     }
     let turns = detail
@@ -151,7 +151,10 @@ fn one_way(method: &Method, detail: &MethodDetail) -> Option<Finding> {
     });
     alone.find_map(|p| {
         let span = (p.bcis.iter().map(|r| r.0).min()?, p.bcis.iter().map(|r| r.1).max()?);
-        let dead = detail.paths.iter().fold(vec![span], |left, q| minus(&left, &q.bcis));
+        // No path names the arms of branches that are not told apart, and yet they may have run.
+        let arms = detail.merged.iter().map(|branch| &branch.arms);
+        let ran = detail.paths.iter().map(|q| &q.bcis).chain(arms);
+        let dead = ran.fold(vec![span], |left, bcis| minus(&left, bcis));
         (!dead.is_empty() && large(p.count, method.ids, MIN_PERCENT)).then(|| Finding {
             short: format!("a loop that always takes one path, path\u{a0}{}", p.id),
             text: format!(
@@ -170,7 +173,7 @@ fn one_way(method: &Method, detail: &MethodDetail) -> Option<Finding> {
 /// A path after which only one of the paths that begin at the next loop head ever runs.
 fn always_followed(method: &Method, detail: &MethodDetail, names: &Names) -> Option<Finding> {
     let kipf: &KIpf = &detail.kipf;
-    if !method.exact || method.unfinished > 0 || kipf.k() < 2 {
+    if !method.exact || method.unfinished != Some(0) || kipf.k() < 2 {
         return None;
     }
     detail.paths.iter().filter(|p| p.ends == EdgeKind::Back && large(p.count, method.ids, MIN_PERCENT)).find_map(|p| {

@@ -1,7 +1,7 @@
 //! The detail of one method: its paths as a table, a matrix of what tells them apart, and what follows what as in the seed's figure 4.
 
 use borescope_paths::chains::Tree;
-use borescope_profile::{Method, PathRow};
+use borescope_profile::{Merged, Method, PathRow};
 
 use crate::{
     contrast::{Code, contrast},
@@ -91,6 +91,35 @@ pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
             &format!("... and {more}, together {}", percent(count, method.ids)),
         );
     }
+}
+
+/// Branches whose ways the table does not tell apart.
+pub(crate) fn merged(page: &mut Page, merged: &[Merged]) {
+    if merged.is_empty() {
+        return;
+    }
+    let mut lines: Vec<u32> = merged
+        .iter()
+        .flat_map(|branch| branch.lines.iter().map(|&line| line.into()))
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let arms: Vec<_> = merged
+        .iter()
+        .flat_map(|branch| &branch.arms)
+        .copied()
+        .collect();
+    // All of them: who wonders about a branch must find it here.
+    let place = match lines.as_slice() {
+        [] => names::bytecode(&arms),
+        [line] => format!("line {line}"),
+        _ => format!("lines {}", words::ranges(&lines)),
+    };
+    page.para(
+        Look::Dim,
+        INDENT,
+        &format!("Not told apart (short branches): {place} (--branches split tells them apart)"),
+    );
 }
 
 /// What paths that start at one place do not have in common, with source text if there is any.

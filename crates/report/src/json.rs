@@ -5,7 +5,7 @@ use std::io::Write;
 
 use borescope_paths::{KIpf, chains::Chain};
 use borescope_profile::{
-    Manifest, Method, MethodDetail, PathRow, Profile,
+    Manifest, Merged, Method, MethodDetail, PathRow, Profile,
     model::{EdgeKind, StartKind},
 };
 use serde::{
@@ -17,6 +17,9 @@ use crate::{Error, MethodGlob, chain, words};
 
 /// Chains of a method without `--top`: a few that stand out, not a second list of all n-grams.
 const CHAINS: usize = 10;
+
+/// Version of this JSON: fields are added without raising it.
+const SCHEMA: u32 = 1;
 
 /// What goes into the JSON.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +49,7 @@ fn write(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Resul
 
     out.write_all(b"{\"borescope\":")?;
     serde_json::to_writer(&mut *out, &manifest.borescope)?;
-    write!(out, ",\"schema\":{},\n\"target\":", manifest.schema)?;
+    write!(out, ",\"schema\":{SCHEMA},\n\"target\":")?;
     serde_json::to_writer(&mut *out, &manifest.target)?;
     out.write_all(b",\n\"skipped\":[")?;
     let skipped = profile
@@ -129,6 +132,8 @@ struct SkippedJson<'a> {
 struct Head<'a> {
     k: u32,
     engine: &'a str,
+    branches: &'a str,
+    straight_line: bool,
     stopped: &'a Option<String>,
     lost: u64,
     log_torn: &'a Option<String>,
@@ -142,6 +147,8 @@ impl<'a> Head<'a> {
         Self {
             k: m.k,
             engine: &m.engine,
+            branches: &m.branches,
+            straight_line: m.straight_line,
             stopped: &m.stopped,
             lost: m.lost,
             log_torn: &m.log_torn,
@@ -183,6 +190,7 @@ impl Serialize for MethodJson<'_> {
         map.serialize_entry("iterations", &m.ids)?;
         map.serialize_entry("unfinished", &m.unfinished)?;
         map.serialize_entry("exact", &m.exact)?;
+        map.serialize_entry("merged", &Each(detail.merged.iter().map(MergedJson)))?;
         map.serialize_entry(
             "paths",
             &Each(detail.paths.iter().take(limit).map(PathJson)),
@@ -208,6 +216,25 @@ struct Each<I>(I);
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Each<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.clone())
+    }
+}
+
+struct MergedJson<'a>(&'a Merged);
+
+impl Serialize for MergedJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Merged {
+            head,
+            arms,
+            join,
+            lines,
+        } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("head", head)?;
+        map.serialize_entry("arms", arms)?;
+        map.serialize_entry("join", join)?;
+        map.serialize_entry("lines", lines)?;
+        map.end()
     }
 }
 

@@ -197,6 +197,15 @@ fn header(page: &mut Page, profile: &Profile) {
             "each path that each instrumented method ran to its end is counted.",
         );
     }
+    if m.totals.straight_line > 0 {
+        let n = m.totals.straight_line;
+        let methods = plural(n, "method", "methods");
+        let verb = if n == 1 { "is" } else { "are" };
+        let text = format!(
+            "{methods} with a single path and no loop {verb} not counted (--straight-line counts them)."
+        );
+        page.para(Look::Plain, "", &text);
+    }
     if m.k == 1 {
         page.para(
             Look::Plain,
@@ -373,8 +382,8 @@ impl Entry<'_> {
             thousands(m.paths),
             big(&m.num_paths)
         ));
-        if m.unfinished > 0 {
-            facts.push(plural(m.unfinished, "unfinished path", "unfinished paths"));
+        if let Some(unfinished) = m.unfinished.filter(|&n| n > 0) {
+            facts.push(plural(unfinished, "unfinished path", "unfinished paths"));
         }
         page.para(Look::Dim, "    ", &facts.join("; "));
         if !m.exact {
@@ -405,6 +414,7 @@ impl Entry<'_> {
             &words::keep_end_after(&format!("{}. ", self.number), &self.name(), page.width),
         );
         detail::table(page, self.method, paths);
+        detail::merged(page, &self.data.merged);
         let source = self
             .method
             .source_file
@@ -481,16 +491,16 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
         said = true;
     }
     if m.totals.unfinished > 0 {
-        let mut worst: Vec<&Method> = profile
+        let mut worst: Vec<(u64, &Method)> = profile
             .methods()
             .iter()
-            .filter(|m| m.unfinished > 0)
+            .filter_map(|m| Some((m.unfinished.filter(|&n| n > 0)?, m)))
             .collect();
-        worst.sort_by_key(|m| (std::cmp::Reverse(m.unfinished), m.index));
+        worst.sort_by_key(|(n, m)| (std::cmp::Reverse(*n), m.index));
         let some: Vec<String> = worst
             .iter()
             .take(EXAMPLES)
-            .map(|m| format!("{} {}", short_name(m), thousands(m.unfinished)))
+            .map(|(n, m)| format!("{} {}", short_name(m), thousands(*n)))
             .collect();
         let text = format!(
             "{} cut short by an exception{} (no count): {}{}",

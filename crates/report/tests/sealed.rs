@@ -8,7 +8,7 @@ use std::fs;
 use borescope_profile::{Existing, Profile, seal};
 use borescope_report::{JsonOptions, TextOptions, json, text};
 use borescope_spool::layout::{Engine, Stop};
-use borescope_spool::meta::{Class, Method, Record, Target};
+use borescope_spool::meta::{Class, Counting, Method, Record, Target};
 use borescope_spool::testing::{Builder, worked_example};
 use serde_json::Value;
 use support::ngrams;
@@ -27,10 +27,12 @@ fn log() -> Vec<u8> {
         command: "acme.Main".into(),
         started: 1_764_457_000_000,
         include: vec!["acme.*".into()],
-        exclude: vec![],
+        merge: true,
+        ..Target::default()
     };
     let method = Method {
-        index: 0,
+        index: 4,
+        counting: Counting::Rows,
         name: "example".into(),
         descriptor: "(I)V".into(),
         lines,
@@ -42,6 +44,7 @@ fn log() -> Vec<u8> {
         hash: 1,
         source_file: Some("Main.java".into()),
         methods: vec![method],
+        straight_line: 7,
     };
     [Record::Target(target), Record::Class(class)]
         .iter()
@@ -55,9 +58,9 @@ fn sealed(engine: Engine, k: u32, stop: Option<(Stop, u64)>) -> (tempfile::TempD
     fs::create_dir(&spool).unwrap();
     let mut builder = Builder::new(engine, k);
     builder
-        .method(0, 8)
-        .run(0, 0, &[STREAM.to_vec()])
-        .run(1, 0, &[STREAM.to_vec(), vec![1]]);
+        .method(4, 8)
+        .run(0, 4, &[STREAM.to_vec()])
+        .run(1, 4, &[STREAM.to_vec(), vec![1]]);
     if let Some((why, lost)) = stop {
         builder.stop(why, lost);
     }

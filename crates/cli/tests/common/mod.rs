@@ -3,7 +3,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use borescope_spool::layout::Engine;
-use borescope_spool::meta::{Class, Method, Record, Target};
+use borescope_spool::meta::{Class, Counting, Method, Record, Target};
 use borescope_spool::testing::{Builder, worked_example};
 use std::ffi::OsStr;
 use std::fs;
@@ -135,8 +135,8 @@ pub fn counters(ended: bool) -> Vec<u8> {
     // ABCE(back) 0, BCE(back) 4, BCEF 5, BDE(back) 6: the trace 6 2 0 0 2 2 0 0 2 2 0 0 2 3 in the paper's numbers.
     let trace = vec![0, 4, 6, 6, 4, 4, 6, 6, 4, 4, 6, 6, 4, 5];
     builder
-        .method(0, 8)
-        .run(0, 0, &[trace.clone(), trace.clone(), trace]);
+        .method(4, 8)
+        .run(0, 4, &[trace.clone(), trace.clone(), trace]);
     builder.finish(ended.then_some(1_700_000_002_000))
 }
 
@@ -150,14 +150,16 @@ pub fn target(include: &[&str]) -> Record {
         command: "com.acme.Main".into(),
         started: 1_700_000_000_000,
         include: include.iter().map(ToString::to_string).collect(),
-        exclude: vec![],
+        merge: true,
+        ..Target::default()
     })
 }
 
 /// The JVM and the method that [`counters`] is about.
 pub fn metadata() -> Vec<u8> {
     let method = Method {
-        index: 0,
+        index: 4,
+        counting: Counting::Rows,
         name: "loop".into(),
         descriptor: "(I)V".into(),
         lines: (0..6).map(|block| (block * 3, 10 + block)).collect(),
@@ -169,6 +171,7 @@ pub fn metadata() -> Vec<u8> {
         hash: 1,
         source_file: Some("Main.java".into()),
         methods: vec![method],
+        straight_line: 2,
     };
     [target(&[]), Record::Class(class)]
         .iter()

@@ -6,21 +6,22 @@ use std::path::Path;
 use borescope_cfg::flow::Flow;
 use borescope_profile::{Error, Existing, Manifest, Profile, seal};
 use borescope_spool::layout::Engine;
-use borescope_spool::meta::{Class, Method, Record, Skipped, Target};
+use borescope_spool::meta::{Class, Counting, Method, Record, Skipped, Target};
 use borescope_spool::testing::{Builder, switch_loop, worked_example};
 
 /// Activations of one method on one arena.
 pub type Run = (u32, u32, Vec<Vec<u32>>);
 
 /// Method indices of the class that [`log`] describes: the worked example (8 paths), a loop over 40 cases, one that never runs.
-pub const WORKED: u32 = 3;
-pub const CASES: u32 = 4;
-pub const NEVER: u32 = 9;
+pub const WORKED: u32 = 4;
+pub const CASES: u32 = 12;
+pub const NEVER: u32 = 60;
 
 fn method(index: u32, name: &str, flow: Flow) -> Method {
     let lines = (0..8).map(|at| (at * 3, 10 + at)).collect();
     Method {
         index,
+        counting: Counting::Rows,
         name: name.into(),
         descriptor: "(I)V".into(),
         lines,
@@ -40,6 +41,8 @@ pub fn records() -> Vec<Record> {
             started: 1_764_457_000_000,
             include: vec!["acme.*".into()],
             exclude: vec![],
+            merge: true,
+            straight_line: false,
         }),
         Record::Class(Class {
             name: "acme/Main$Loop".into(),
@@ -50,6 +53,7 @@ pub fn records() -> Vec<Record> {
                 method(WORKED, "example", worked_example()),
                 method(CASES, "cases", switch_loop(40)),
             ],
+            straight_line: 3,
         }),
         Record::Skipped(Skipped {
             class: "acme/Big".into(),
@@ -66,6 +70,7 @@ pub fn records() -> Vec<Record> {
                 lines: vec![],
                 ..method(NEVER, "never", switch_loop(1))
             }],
+            straight_line: 0,
         }),
         Record::Notice("hidden classes are not visible".into()),
     ]

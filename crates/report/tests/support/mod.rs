@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use borescope_paths::KIpf;
 use borescope_profile::{
-    Manifest, Method, MethodDetail, PathRow, Profile, Skipped, Target, Totals,
+    Manifest, Merged, Method, MethodDetail, PathRow, Profile, Skipped, Target, Totals,
     model::{EdgeKind, StartKind},
 };
 
@@ -19,7 +19,9 @@ pub struct Sample {
     pub descriptor: &'static str,
     pub source_file: Option<&'static str>,
     pub num_paths: &'static str,
-    pub unfinished: u64,
+    /// `None` = counted at fixed places, without entries.
+    pub unfinished: Option<u64>,
+    pub merged: Vec<Merged>,
     pub exact: bool,
     pub paths: Vec<PathRow>,
     /// (activation, how many of it)
@@ -96,6 +98,7 @@ pub fn profile(k: u32, samples: &[Sample]) -> Profile {
             ids: kipf.total(),
             paths: paths.len() as u64,
             kipf_nodes: kipf.len() as u64,
+            merged: s.merged.len() as u64,
             exact: s.exact,
             lines: lines.clone().min().copied().zip(lines.max().copied()),
         };
@@ -103,11 +106,17 @@ pub fn profile(k: u32, samples: &[Sample]) -> Profile {
         totals.methods_executed += u64::from(method.activations > 0);
         totals.activations += method.activations;
         totals.ids += method.ids;
-        totals.unfinished += method.unfinished;
+        totals.unfinished += method.unfinished.unwrap_or(0);
         totals.paths += method.paths;
         totals.kipf_nodes += kipf.len() as u64;
         methods.push(method);
-        details.insert(index, MethodDetail { paths, kipf });
+        let merged = s.merged.clone();
+        let detail = MethodDetail {
+            paths,
+            kipf,
+            merged,
+        };
+        details.insert(index, detail);
     }
     Profile::from_parts(manifest(k, totals), methods, Vec::new(), details)
 }
@@ -115,7 +124,7 @@ pub fn profile(k: u32, samples: &[Sample]) -> Profile {
 pub fn manifest(k: u32, totals: Totals) -> Manifest {
     Manifest {
         borescope: "0.1.0".to_owned(),
-        schema: 1,
+        schema: 2,
         target: Target {
             pid: 4711,
             jdk: "21.0.8".to_owned(),
@@ -130,6 +139,8 @@ pub fn manifest(k: u32, totals: Totals) -> Manifest {
         },
         engine: "automaton".to_owned(),
         k,
+        branches: "merge".to_owned(),
+        straight_line: false,
         stopped: None,
         lost: 0,
         notices: Vec::new(),
@@ -187,7 +198,8 @@ pub fn worked_example() -> Sample {
         descriptor: "(I)V",
         source_file: Some("Worked.java"),
         num_paths: "8",
-        unfinished: 0,
+        unfinished: Some(0),
+        merged: Vec::new(),
         exact: true,
         paths: specs.into_iter().map(path).collect(),
         activations: vec![(vec![6, 2, 0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 2, 3], 1)],
@@ -217,7 +229,8 @@ pub fn figure_four() -> Sample {
         descriptor: "(II)V",
         source_file: Some("Scanner.java"),
         num_paths: "1032",
-        unfinished: 3,
+        unfinished: Some(3),
+        merged: Vec::new(),
         exact: true,
         paths: specs.into_iter().map(path).collect(),
         activations: vec![(long, 20_000), (vec![0, 900], 100_000)],
@@ -242,7 +255,8 @@ pub fn handler_loop() -> Sample {
         descriptor: "(Ljava/util/List;[Ljava/lang/String;)I",
         source_file: Some("Parse.java"),
         num_paths: "5",
-        unfinished: 18_000,
+        unfinished: Some(18_000),
+        merged: Vec::new(),
         exact: true,
         paths: specs.into_iter().map(path).collect(),
         activations: vec![(ids, 1_000)],
@@ -266,7 +280,8 @@ pub fn one_way() -> Sample {
         descriptor: "()V",
         source_file: None,
         num_paths: "170141183460469231731687303715884105728",
-        unfinished: 0,
+        unfinished: Some(0),
+        merged: Vec::new(),
         exact: true,
         paths: specs.into_iter().map(path).collect(),
         activations: vec![(ids, 40)],
@@ -287,7 +302,8 @@ pub fn fixed_trips() -> Sample {
         descriptor: "()I",
         source_file: Some("Settings.java"),
         num_paths: "4",
-        unfinished: 0,
+        unfinished: Some(0),
+        merged: Vec::new(),
         exact: true,
         paths: specs.into_iter().map(path).collect(),
         activations: vec![(vec![0, 2, 2, 2, 2, 3], 3_000)],
@@ -302,7 +318,8 @@ pub fn leaf() -> Sample {
         descriptor: "()I",
         source_file: Some("Plain.java"),
         num_paths: "1",
-        unfinished: 0,
+        unfinished: Some(0),
+        merged: Vec::new(),
         exact: true,
         paths: vec![path((0, &[5], &[(0, 5)], 'e', EdgeKind::Return))],
         activations: vec![(vec![0], 7_000)],
