@@ -1,14 +1,21 @@
-//! Reproduces every figure of README and docs: `cargo run --release -p borescope-bench -- COMMAND`, Markdown on standard output, progress
-//! on standard error. Needs what `tests/fetch` fetches and a machine that does nothing else.
+//! Reproduces every figure of README and docs: `cargo run --release -p borescope-bench -- COMMAND`, progress on standard error. Needs
+//! what `tests/fetch` fetches and a machine that does nothing else.
 
-mod first;
+mod chart;
+mod counts;
+mod evaluation;
+mod page;
+mod results;
+mod run;
+mod startup;
 mod stats;
 mod throughput;
+mod vectorize;
 
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(about = "Measures borescope; Markdown on standard output", version)]
+#[command(about = "Measures borescope", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -16,8 +23,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Process CPU of ecj, H2 and the SciMark kernels under each engine, against plain runs; writes docs/evaluation.md
-    First(first::Args),
+    /// The seed's evaluation: every program under every engine and k, against plain runs; results, page and plots go to docs/evaluation
+    Evaluation(evaluation::Args),
+    /// How much longer a program takes that only says hello
+    Startup(startup::Args),
+    /// CPU of programs whose inner loops the JIT compiler vectorizes
+    Vectorize(vectorize::Args),
     /// MB/s of class bytes through the instrumenter on one core, over the whole corpus
     ThroughputInstrument {
         /// Passes over the corpus
@@ -28,7 +39,9 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::First(args) => first::run(&args),
+        Command::Evaluation(args) => evaluation::run(&args),
+        Command::Startup(args) => startup::run(&args),
+        Command::Vectorize(args) => vectorize::run(&args),
         Command::ThroughputInstrument { passes } => {
             print!("{}", throughput::section(passes)?);
             Ok(())

@@ -263,6 +263,13 @@ impl Program {
         path
     }
 
+    /// The file names of its jars.
+    pub fn jar_names(&self) -> Vec<String> {
+        let all = self.jars.iter().flat_map(|pattern| jars(pattern));
+        all.filter_map(|jar| Some(jar.file_name()?.to_str()?.to_owned()))
+            .collect()
+    }
+
     /// Runs it as it is.
     pub fn plain(&self, jdk: u32, options: &[&str]) -> Outcome {
         let out = tempfile::tempdir().expect("temporary directory");

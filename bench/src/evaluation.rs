@@ -1,0 +1,437 @@
+//! The seed's evaluation, redone: every program in every variant, turn by turn. A turn runs each program once plain and once in every
+//! variant, one right after the other, beginning with another one each turn: what else changes on the machine meets all alike,
+//! and ratios are taken within a turn.
+
+use crate::results::{Key, OK, PLAIN, Profile, Results, Run, Session};
+use crate::run::{self, Ran};
+use crate::{counts, page};
+use anyhow::{Context as _, Result, bail, ensure};
+use borescope_e2e::programs::Program;
+use borescope_e2e::workloads::MEASURED;
+use borescope_e2e::{java, root};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How an engine is run.
+pub struct Engine {
+    /// Name in options and tables.
+    pub name: &'static str,
+    /// Options of the agent.
+    options: &'static str,
+    /// From 1 or 2 up; `false` = 1 alone.
+    ks: (u32, bool),
+    /// Also the k-IPF of what it counted: figures 12 to 14.
+    pub forest: bool,
+    /// The baseline with the same numbering.
+    pub baseline: &'static str,
+}
+
+/// Every engine.
+pub const ENGINES: &[Engine] = &[
+    Engine {
+        name: "automaton",
+        options: "engine=automaton",
+        ks: (1, true),
+        forest: false,
+        baseline: "blpp-hash",
+    },
+    Engine {
+        name: "automaton-split",
+        options: "engine=automaton,branches=split",
+        ks: (1, true),
+        forest: true,
+        baseline: "blpp-hash-split",
+    },
+    Engine {
+        name: "ksf",
+        options: "engine=ksf",
+        ks: (2, true),
+        forest: false,
+        baseline: "blpp-hash",
+    },
+    Engine {
+        name: "ksf-split",
+        options: "engine=ksf,branches=split",
+        ks: (2, true),
+        forest: false,
+        baseline: "blpp-hash-split",
+    },
+    Engine {
+        name: "ksf-mtf",
+        options: "engine=ksf-mtf",
+        ks: (2, true),
+        forest: false,
+        baseline: "blpp-hash",
+    },
+    Engine {
+        name: "blpp-hash",
+        options: "engine=blpp-hash",
+        ks: (1, false),
+        forest: false,
+        baseline: "blpp-hash",
+    },
+    Engine {
+        name: "blpp-hash-split",
+        options: "engine=blpp-hash,branches=split",
+        ks: (1, false),
+        forest: false,
+        baseline: "blpp-hash-split",
+    },
+    Engine {
+        name: "blpp-dense",
+        options: "engine=blpp-dense",
+        ks: (1, false),
+        forest: false,
+        baseline: "blpp-hash",
+    },
+];
+
+/// Options.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Turns: each runs every program plain and in every variant
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// JDKs
+    #[arg(long, value_delimiter = ',', default_values_t = [25, 17])]
+    jdk: Vec<u32>,
+    /// Programs [default: all]
+    #[arg(long, value_delimiter = ',')]
+    programs: Vec<String>,
+    /// Longest sequences; engines that can count single paths with k = 1 are also run so
+    #[arg(long, value_delimiter = ',', default_values_t = [2, 3, 4, 6, 8, 11, 16])]
+    k: Vec<u32>,
+    /// Engines: automaton, automaton-split, ksf, ksf-split, ksf-mtf, blpp-hash, blpp-hash-split, blpp-dense
+    #[arg(long, value_delimiter = ',', default_values_t = ["automaton", "automaton-split", "ksf", "blpp-hash", "blpp-hash-split", "blpp-dense"].map(String::from))]
+    engines: Vec<String>,
+    /// Seconds of CPU after which a run is given up
+    #[arg(long, default_value_t = 120)]
+    limit: u64,
+    /// Counter memory of the agent in bytes, instead of its default
+    #[arg(long)]
+    memory: Option<u64>,
+    /// Times only: leave out hash operations, space and k-IPF
+    #[arg(long)]
+    no_counts: bool,
+    /// Where results and page go
+    #[arg(long, default_value = "docs/evaluation")]
+    out: PathBuf,
+    /// Forget the results that are there
+    #[arg(long)]
+    fresh: bool,
+    /// Only make page and plots from the results that are there
+    #[arg(long)]
+    page_only: bool,
+}
+
+/// An engine with a k.
+#[derive(Clone, Copy)]
+struct Variant {
+    engine: &'static Engine,
+    k: u32,
+}
+
+/// What is yet to be told about progress.
+struct Progress {
+    /// Seconds that each variant took last.
+    took: BTreeMap<Key, f64>,
+    left: Vec<Key>,
+}
+
+impl Progress {
+    /// Seconds to go, once something is known.
+    fn eta(&self) -> Option<f64> {
+        let mean = self.took.values().sum::<f64>() / self.took.len() as f64;
+        let one = |key| self.took.get(key).copied().unwrap_or(mean);
+        (!self.took.is_empty()).then(|| self.left.iter().map(one).sum())
+    }
+}
+
+/// Runs the evaluation.
+pub fn run(args: &Args) -> Result<()> {
+    std::fs::create_dir_all(&args.out)?;
+    if args.page_only {
+        return page::write(&args.out);
+    }
+    ensure!(args.runs > 0, "--runs must be at least 1");
+    let programs = chosen(&args.programs)?;
+    let variants = variants(args)?;
+    if args.fresh {
+        for name in ["runs.csv", "profiles.csv", "sessions.json"] {
+            let path = args.out.join(name);
+            if path.exists() {
+                std::fs::remove_file(path)?;
+            }
+        }
+    }
+    let mut results = Results::read(&args.out)?;
+    let session = session(args, &programs)?;
+    let started = session.started.clone();
+    results.begin(session)?;
+    // The first signal ends the run in progress (a terminal sends it to the JVM too) and then the evaluation, in order.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut evaluation = Evaluation {
+        args,
+        results,
+        started,
+        expected: BTreeMap::new(),
+        failed: Vec::new(),
+        progress: Progress {
+            took: BTreeMap::new(),
+            left: Vec::new(),
+        },
+        stop,
+    };
+    let outcome = evaluation.all(&programs, &variants);
+    page::write(&args.out)?;
+    eprintln!("{}", args.out.join("evaluation.md").display());
+    outcome
+}
+
+struct Evaluation<'a> {
+    args: &'a Args,
+    results: Results,
+    /// The session.
+    started: String,
+    /// What the programs print, by JDK.
+    expected: BTreeMap<(u32, &'static str), Vec<u8>>,
+    /// Variants that are not run again.
+    failed: Vec<Key>,
+    progress: Progress,
+    stop: Arc<AtomicBool>,
+}
+
+impl Evaluation<'_> {
+    fn all(&mut self, programs: &[&'static Program], variants: &[Variant]) -> Result<()> {
+        let mut plan = Vec::new();
+        for turn in 1..=self.args.runs {
+            for &jdk in &self.args.jdk {
+                for &program in programs.iter().filter(|p| p.runs_on(jdk)) {
+                    let mut all: Vec<Option<Variant>> = vec![None];
+                    all.extend(variants.iter().copied().map(Some));
+                    let first = (turn - 1) as usize * 5 % all.len();
+                    all.rotate_left(first);
+                    plan.extend(all.into_iter().map(|variant| (turn, jdk, program, variant)));
+                }
+            }
+        }
+        self.progress.left = plan
+            .iter()
+            .rev()
+            .map(|(_, jdk, program, variant)| key(*jdk, program, *variant))
+            .collect();
+        for (turn, jdk, program, variant) in plan {
+            self.progress.left.pop();
+            if self.failed.contains(&key(jdk, program, variant)) {
+                continue;
+            }
+            if !self.expected.contains_key(&(jdk, program.name)) {
+                // Fills the caches of the file system, and says what the program prints.
+                let ran = run::program(program, jdk, None, self.args.limit)?;
+                if !self.stop.load(Ordering::Relaxed) && ran.code != Ok(program.exit) {
+                    bail!(
+                        "{} on JDK {jdk} without the agent: {:?}\n{}",
+                        program.name,
+                        ran.code,
+                        ran.stderr
+                    );
+                }
+                self.expected.insert((jdk, program.name), ran.stdout);
+            }
+            if !self.stop.load(Ordering::Relaxed) {
+                self.one(turn, jdk, program, variant)?;
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                bail!("interrupted; what was measured is kept");
+            }
+        }
+        Ok(())
+    }
+
+    /// One run, and the first time what it counted.
+    fn one(
+        &mut self,
+        turn: u32,
+        jdk: u32,
+        program: &'static Program,
+        variant: Option<Variant>,
+    ) -> Result<()> {
+        let key = key(jdk, program, variant);
+        let out = tempfile::tempdir()?;
+        let options = variant.map(|v| {
+            let memory = self.args.memory.map(|m| format!(",memory={m}"));
+            format!(
+                "lens=paths,k={},{},out={}{}",
+                v.k,
+                v.engine.options,
+                out.path().display(),
+                memory.unwrap_or_default()
+            )
+        });
+        let ran = run::program(program, jdk, options.as_deref(), self.args.limit)?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let spool = run::spool(out.path());
+        let expected = self.expected.get(&(jdk, program.name));
+        let status = judge(&ran, program, expected, variant.is_some(), spool.is_some());
+        let spool_bytes = match &spool {
+            Some(spool) => Some(run::allocated(spool)?),
+            None => None,
+        };
+        self.progress.took.insert(key.clone(), ran.wall);
+        let left = self.progress.eta().map_or(String::new(), |seconds| {
+            format!("; {} min to go", (seconds / 60.0).ceil())
+        });
+        eprintln!(
+            "turn {turn} of {}, JDK {jdk}, {} {} k={}: {:.2} s CPU, {:.2} s, {status}{left}",
+            self.args.runs, program.name, key.engine, key.k, ran.cpu, ran.wall
+        );
+        let good = status == OK;
+        self.results.run(Run {
+            session: self.started.clone(),
+            jdk,
+            program: key.program.clone(),
+            engine: key.engine.clone(),
+            k: key.k,
+            turn,
+            status,
+            cpu_s: ran.cpu,
+            wall_s: ran.wall,
+            spool_bytes,
+        })?;
+        if !good {
+            self.failed.push(key);
+            return Ok(());
+        }
+        let (Some(variant), Some(spool)) = (variant, spool) else {
+            return Ok(());
+        };
+        let counted = |p: &Profile| p.session == self.started;
+        if self.args.no_counts || self.results.counts(&key).is_some_and(counted) {
+            return Ok(());
+        }
+        let mut profile =
+            counts::read(&spool, variant.engine.forest).unwrap_or_else(|error| Profile {
+                status: format!("not readable: {error:#}"),
+                ..Profile::default()
+            });
+        profile.session.clone_from(&self.started);
+        (profile.jdk, profile.k) = (jdk, key.k);
+        (profile.program, profile.engine) = (key.program, key.engine);
+        if profile.status != OK {
+            eprintln!("  counts: {}", profile.status);
+        }
+        self.results.profile(profile)
+    }
+}
+
+/// [`OK`], or what is wrong with a run.
+fn judge(
+    ran: &Ran,
+    program: &Program,
+    expected: Option<&Vec<u8>>,
+    profiled: bool,
+    spool: bool,
+) -> String {
+    match &ran.code {
+        Err(why) => return why.clone(),
+        Ok(code) if *code != program.exit => return format!("exit code {code}"),
+        Ok(_) if profiled && !spool => {
+            let said = ran.stderr.lines().find(|l| l.starts_with("borescope: "));
+            return said.unwrap_or("no spool").to_owned();
+        }
+        Ok(_) => {}
+    }
+    if expected.is_some_and(|expected| *expected != ran.stdout) {
+        return "printed something else".to_owned();
+    }
+    OK.to_owned()
+}
+
+fn key(jdk: u32, program: &Program, variant: Option<Variant>) -> Key {
+    Key {
+        jdk,
+        program: program.name.to_owned(),
+        engine: variant.map_or(PLAIN, |v| v.engine.name).to_owned(),
+        k: variant.map_or(0, |v| v.k),
+    }
+}
+
+/// The programs of these names, all if there are none.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
+    if names.is_empty() {
+        return Ok(MEASURED.iter().collect());
+    }
+    let one = |name: &String| {
+        let found = MEASURED.iter().find(|p| p.name == name.as_str());
+        found.with_context(|| {
+            let all: Vec<&str> = MEASURED.iter().map(|p| p.name).collect();
+            format!("no program {name}; there are {}", all.join(", "))
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+fn variants(args: &Args) -> Result<Vec<Variant>> {
+    let mut all = Vec::new();
+    for name in &args.engines {
+        let engine = ENGINES
+            .iter()
+            .find(|e| e.name == name.as_str())
+            .with_context(|| format!("no engine {name}"))?;
+        let (first, more) = engine.ks;
+        let mut ks = args.k.clone();
+        ks.retain(|k| more && *k > 1);
+        if first == 1 {
+            ks.insert(0, 1);
+        }
+        all.extend(ks.into_iter().map(|k| Variant { engine, k }));
+    }
+    Ok(all)
+}
+
+/// What a program says, trimmed.
+fn said(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .with_context(|| program.to_owned())?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
+    let model = cpuinfo
+        .lines()
+        .find_map(|l| l.strip_prefix("model name")?.split_once(": "))
+        .map_or("unknown", |(_, m)| m);
+    let mut jdks = BTreeMap::new();
+    for &jdk in &args.jdk {
+        let output = Command::new(java(jdk)).arg("-version").output()?;
+        let version = String::from_utf8_lossy(&output.stderr);
+        jdks.insert(jdk, version.lines().nth(1).unwrap_or("unknown").to_owned());
+    }
+    Ok(Session {
+        started: said("date", &["-u", "+%FT%TZ"])?,
+        borescope: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: said("git", &["describe", "--always", "--dirty", "--abbrev=10"])?,
+        cpu: model.trim().to_owned(),
+        cores: std::thread::available_parallelism()?.get(),
+        kernel: said("uname", &["-sr"])?,
+        jdks,
+        jars: programs
+            .iter()
+            .map(|p| (p.name.to_owned(), p.jar_names()))
+            .collect(),
+        arguments: std::env::args().skip(1).collect(),
+    })
+}

@@ -1,0 +1,593 @@
+//! The page `evaluation.md` and its plots, from the raw figures alone.
+
+use crate::chart::{Chart, short};
+use crate::evaluation::ENGINES;
+use crate::results::{Key, OK, PLAIN, Profile, Results, Run};
+use crate::stats::{geometric_mean, median, with_range};
+use anyhow::{Context as _, Result, ensure};
+use borescope_e2e::workloads::MEASURED;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// An engine and a k.
+type Column = (&'static str, u32);
+
+/// What a figure takes from the counts.
+type Field = dyn Fn(&Profile) -> Option<f64>;
+
+/// A value for the plot with its words for the table.
+#[derive(Clone, Default)]
+struct Cell {
+    value: Option<f64>,
+    text: String,
+}
+
+/// Programs down, engines and k across.
+struct Matrix {
+    columns: Vec<Column>,
+    rows: Vec<String>,
+    cells: Vec<Vec<Cell>>,
+}
+
+/// What a table and a plot are called, and what they measure.
+struct Caption<'a> {
+    file: String,
+    title: String,
+    unit: &'a str,
+    reference: Option<f64>,
+}
+
+/// The raw figures, ordered for reading.
+struct View<'a> {
+    results: &'a Results,
+    newest: BTreeMap<Key, Vec<&'a Run>>,
+    jdks: Vec<u32>,
+    dir: &'a Path,
+}
+
+/// Writes the page and the plots into the directory of the raw figures.
+pub fn write(dir: &Path) -> Result<()> {
+    let results = Results::read(dir)?;
+    ensure!(!results.runs.is_empty(), "no results in {}", dir.display());
+    let newest = results.newest();
+    let jdks: BTreeSet<u32> = newest.keys().map(|key| key.jdk).collect();
+    let view = View {
+        results: &results,
+        newest,
+        jdks: jdks.into_iter().rev().collect(),
+        dir,
+    };
+    let mut text = String::from("# Evaluation: the seed's figures, redone\n\n");
+    view.head(&mut text)?;
+    for &jdk in &view.jdks {
+        view.summary(&mut text, jdk)?;
+    }
+    for &jdk in &view.jdks {
+        view.times(&mut text, jdk)?;
+    }
+    view.counts(&mut text)?;
+    view.failures(&mut text)?;
+    text += include_str!("method.md");
+    // What people have to say about the figures stays when the page is made again.
+    let notes = dir.join("notes.md");
+    if notes.exists() {
+        text += "\n";
+        text += &fs::read_to_string(notes)?;
+    }
+    fs::write(dir.join("evaluation.md"), text).context("evaluation.md")
+}
+
+impl View<'_> {
+    fn head(&self, text: &mut String) -> Result<()> {
+        writeln!(
+            text,
+            "Made by `cargo run --release -p borescope-bench -- evaluation` from [runs.csv](runs.csv) (one line a run), \
+             [profiles.csv](profiles.csv) (what was counted)\nand [sessions.json](sessions.json) (with what). A figure is of the newest session \
+             that measured it. How each is obtained: [below](#how-the-figures-are-obtained).\n"
+        )?;
+        let mut jars: BTreeMap<&String, &Vec<String>> = BTreeMap::new();
+        for session in &self.results.sessions {
+            let of = |r: &&&Run| r.session == session.started;
+            let runs = self.newest.values().flatten().filter(of).count();
+            if runs == 0 {
+                continue;
+            }
+            writeln!(
+                text,
+                "- Session of {}: {runs} runs; borescope {} ({}); {}, {} cores; {}; `{}`",
+                session.started,
+                session.borescope,
+                session.commit,
+                session.cpu,
+                session.cores,
+                session.kernel,
+                session.arguments.join(" ")
+            )?;
+            for (jdk, version) in &session.jdks {
+                writeln!(text, "  - JDK {jdk}: {version}")?;
+            }
+            jars.extend(&session.jars);
+        }
+        let with_jars = jars.iter().filter(|(_, jars)| !jars.is_empty());
+        let list: Vec<String> = with_jars
+            .map(|(program, jars)| format!("{program}: {}", jars.join(", ")))
+            .collect();
+        writeln!(
+            text,
+            "- Jars: {}. The other programs are in `tests/programs`.",
+            list.join("; ")
+        )?;
+        Ok(())
+    }
+
+    /// The programs with results on a JDK, in the order of the workloads.
+    fn programs(&self, jdk: u32) -> Vec<String> {
+        let there: BTreeSet<&String> = self
+            .newest
+            .keys()
+            .filter(|key| key.jdk == jdk)
+            .map(|key| &key.program)
+            .collect();
+        let known = MEASURED.iter().map(|p| p.name.to_owned());
+        known.filter(|name| there.contains(name)).collect()
+    }
+
+    /// The k that an engine was run with.
+    fn ks(&self, jdk: u32, engine: &str) -> Vec<u32> {
+        let all: BTreeSet<u32> = self
+            .newest
+            .keys()
+            .filter(|key| key.jdk == jdk && key.engine == engine)
+            .map(|key| key.k)
+            .collect();
+        all.into_iter().collect()
+    }
+
+    fn columns(&self, jdk: u32, engine: &'static str) -> Vec<Column> {
+        self.ks(jdk, engine)
+            .into_iter()
+            .map(|k| (engine, k))
+            .collect()
+    }
+
+    /// CPU time of a variant over that of another in the same turn, turn by turn.
+    fn ratios(&self, key: &Key, other: &str, other_k: u32) -> Vec<f64> {
+        let runs = self.newest.get(key).into_iter().flatten();
+        runs.filter(|run| run.status == OK)
+            .filter_map(|run| {
+                let beside = self.results.beside(run, other, other_k)?;
+                Some(run.cpu_s / beside.cpu_s)
+            })
+            .collect()
+    }
+
+    fn ratio(&self, key: &Key, other: &str, other_k: u32) -> Cell {
+        let ratios = self.ratios(key, other, other_k);
+        Cell {
+            value: median(&ratios),
+            text: with_range(&ratios, 2).unwrap_or_else(|| self.why_not(key)),
+        }
+    }
+
+    /// Why there is no figure.
+    fn why_not(&self, key: &Key) -> String {
+        let runs = self.newest.get(key);
+        let bad = runs.and_then(|runs| runs.iter().find(|run| run.status != OK));
+        bad.map_or("not run", |run| &run.status).to_owned()
+    }
+
+    fn matrix(&self, jdk: u32, columns: Vec<Column>, cell: impl Fn(&Key) -> Cell) -> Matrix {
+        let rows = self.programs(jdk);
+        let of = |program: &String| {
+            let at = |&(engine, k): &Column| {
+                cell(&Key {
+                    jdk,
+                    program: program.clone(),
+                    engine: engine.to_owned(),
+                    k,
+                })
+            };
+            columns.iter().map(at).collect()
+        };
+        let cells = rows.iter().map(of).collect();
+        Matrix {
+            columns,
+            rows,
+            cells,
+        }
+    }
+
+    /// Geometric means and worst programs by k: what the figures say in one table.
+    fn summary(&self, text: &mut String, jdk: u32) -> Result<()> {
+        let ks: BTreeSet<u32> = ENGINES
+            .iter()
+            .flat_map(|e| self.ks(jdk, e.name))
+            .filter(|k| *k > 0)
+            .collect();
+        let head: Vec<String> = ks.iter().map(|k| format!("k={k}")).collect();
+        writeln!(
+            text,
+            "\n## JDK {jdk} in short\n\nRatios of CPU time; medians of the turns; geometric mean over the programs, and the worst program.\n"
+        )?;
+        line(text, "", head)?;
+        rule(text, ks.len())?;
+        let mut slower: Vec<String> = Vec::new();
+        let mut row = |name: String, engine: &str, other: &dyn Fn(u32) -> (String, u32)| {
+            let mut means = Vec::new();
+            let mut worst = Vec::new();
+            for &k in &ks {
+                let (other, other_k) = other(k);
+                let matrix = self.matrix(jdk, vec![("", k)], |key| {
+                    let key = Key {
+                        engine: engine.to_owned(),
+                        ..key.clone()
+                    };
+                    self.ratio(&key, &other, other_k)
+                });
+                means.push(matrix.mean(0));
+                worst.push(matrix.worst(0));
+            }
+            if means.iter().all(|m| m == "–") {
+                return Ok(());
+            }
+            line(text, &format!("{name}, geometric mean"), means)?;
+            line(text, &format!("{name}, worst"), worst)
+        };
+        for engine in ENGINES {
+            row(format!("{} / plain", engine.name), engine.name, &|_| {
+                (PLAIN.to_owned(), 0)
+            })?;
+        }
+        for engine in ENGINES.iter().filter(|e| e.name.starts_with("automaton")) {
+            let baseline = engine.baseline;
+            row(
+                format!("{} / {baseline}", engine.name),
+                engine.name,
+                &|_| (baseline.to_owned(), 1),
+            )?;
+        }
+        row("automaton / ksf".to_owned(), "automaton", &|k| {
+            ("ksf".to_owned(), k)
+        })?;
+        for engine in ENGINES.iter().filter(|e| e.name.starts_with("automaton")) {
+            for &k in &ks {
+                let matrix = self.matrix(jdk, vec![(engine.name, k)], |key| {
+                    self.ratio(key, engine.baseline, 1)
+                });
+                let over = |(_, cells): &(&String, &Vec<Cell>)| cells[0].value > Some(1.0);
+                let names = matrix.rows.iter().zip(&matrix.cells).filter(over);
+                let names: Vec<String> = names
+                    .map(|(name, cells)| format!("{name} ({})", cells[0].text))
+                    .collect();
+                if !names.is_empty() {
+                    slower.push(format!("{} k={k}: {}", engine.name, names.join(", ")));
+                }
+            }
+        }
+        writeln!(text)?;
+        if slower.is_empty() {
+            writeln!(
+                text,
+                "No program is slower under the automaton than under the hash table at k = 1."
+            )?;
+        } else {
+            writeln!(
+                text,
+                "Slower under the automaton than under the hash table at k = 1:\n"
+            )?;
+            slower.iter().try_for_each(|s| writeln!(text, "- {s}"))?;
+        }
+        Ok(())
+    }
+
+    /// Figure 8.
+    fn times(&self, text: &mut String, jdk: u32) -> Result<()> {
+        writeln!(
+            text,
+            "\n## JDK {jdk}: run time (the seed's figure 8)\n\nMedian and range over the turns of ratios within a turn. The plain programs take:\n"
+        )?;
+        let plain = self.matrix(jdk, vec![(PLAIN, 0)], |key| {
+            let runs = self.newest.get(key).into_iter().flatten();
+            let good: Vec<&Run> = runs.filter(|r| r.status == OK).copied().collect();
+            let wall: Vec<f64> = good.iter().map(|r| r.wall_s).collect();
+            let cpu: Vec<f64> = good.iter().map(|r| r.cpu_s).collect();
+            Cell {
+                value: median(&cpu),
+                text: format!(
+                    "{} s of CPU in {} s",
+                    with_range(&cpu, 2).unwrap_or_default(),
+                    with_range(&wall, 2).unwrap_or_default()
+                ),
+            }
+        });
+        plain.table(text, false)?;
+        for engine in ENGINES {
+            let columns = self.columns(jdk, engine.name);
+            if columns.is_empty() {
+                continue;
+            }
+            for (other, other_k) in [(PLAIN, 0), (engine.baseline, 1)] {
+                if other == engine.name {
+                    continue;
+                }
+                let caption = Caption {
+                    file: format!("time-{}-to-{other}-jdk{jdk}.svg", engine.name),
+                    title: format!("JDK {jdk}: CPU time, {} to {other}", engine.name),
+                    unit: "ratio",
+                    reference: Some(1.0),
+                };
+                let matrix =
+                    self.matrix(jdk, columns.clone(), |key| self.ratio(key, other, other_k));
+                if matrix.cells.iter().flatten().any(|c| c.value.is_some()) {
+                    writeln!(text, "\n### {} to {other}, JDK {jdk}\n", engine.name)?;
+                    self.plot(text, &matrix, &caption)?;
+                    matrix.table(text, true)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Figures 9 and 11 to 14, from the newest JDK: what is counted hardly depends on it.
+    fn counts(&self, text: &mut String) -> Result<()> {
+        let Some(jdk) = self.results.profiles.iter().map(|p| p.jdk).max() else {
+            return Ok(());
+        };
+        let field = |columns: Vec<Column>, value: &Field| {
+            self.matrix(jdk, columns, |key| match self.results.counts(key) {
+                None => Cell {
+                    value: None,
+                    text: self.why_not(key),
+                },
+                Some(profile) => {
+                    let value = value(profile);
+                    let mark = if profile.status == OK { "" } else { " *" };
+                    Cell {
+                        value,
+                        text: value.map_or(profile.status.clone(), |v| short(v) + mark),
+                    }
+                }
+            })
+        };
+        let engines = |names: &[&'static str]| -> Vec<Column> {
+            let of = |name: &&'static str| self.columns(jdk, name);
+            names.iter().flat_map(of).collect()
+        };
+        let split = engines(&["automaton-split"]);
+        let forest = if split.is_empty() {
+            engines(&["automaton"])
+        } else {
+            split
+        };
+        let per_item = |p: &Profile| Some(p.hash_operations? as f64 / p.items? as f64);
+        writeln!(
+            text,
+            "\n`*` = the counts are not all, see [below](#what-went-wrong)."
+        )?;
+        let all = [
+            "blpp-hash",
+            "ksf",
+            "ksf-split",
+            "automaton",
+            "automaton-split",
+        ];
+        for engine in all {
+            let columns = engines(&[engine]);
+            if !columns.is_empty() {
+                self.figure(
+                    text,
+                    9,
+                    &format!("hash operations an item, {engine}"),
+                    "an item",
+                    &field(columns, &per_item),
+                )?;
+            }
+        }
+        self.figure(
+            text,
+            9,
+            "items (path IDs emitted)",
+            "items",
+            &field(engines(&["blpp-hash"]), &|p| number(p.items)),
+        )?;
+        for engine in all {
+            let columns = engines(&[engine]);
+            if columns.is_empty() {
+                continue;
+            }
+            let (what, value): (&str, &Field) = match engine {
+                "blpp-hash" => ("table items", &|p| number(p.edges)),
+                "ksf" | "ksf-split" => ("k-SF nodes", &|p| number(p.ksf_nodes)),
+                _ => ("edges (counters) of rows", &|p| number(p.edges)),
+            };
+            let title = format!("space, {what}, {engine}");
+            self.figure(text, 11, &title, what, &field(columns.clone(), value))?;
+            if engine.starts_with("automaton") {
+                self.figure(
+                    text,
+                    11,
+                    &format!("space, rows, {engine}"),
+                    "rows",
+                    &field(columns.clone(), &|p| number(p.rows)),
+                )?;
+            }
+            self.figure(
+                text,
+                11,
+                &format!("space, MB of counters, {engine}"),
+                "MB",
+                &field(columns, &|p| Some(p.counter_bytes as f64 / 1e6)),
+            )?;
+        }
+        self.figure(
+            text,
+            12,
+            "k-IPF nodes",
+            "nodes",
+            &field(forest.clone(), &|p| number(p.kipf_nodes)),
+        )?;
+        self.figure(
+            text,
+            13,
+            "average degree of inner nodes of the k-IPF",
+            "children",
+            &field(forest.clone(), &|p| p.kipf_degree),
+        )?;
+        let ksf = engines(&["ksf"]);
+        if !ksf.is_empty() {
+            self.figure(
+                text,
+                13,
+                "average degree of inner nodes of the k-SF",
+                "children",
+                &field(ksf, &|p| p.ksf_degree),
+            )?;
+        }
+        self.figure(
+            text,
+            14,
+            "average depth of the leaves of the k-IPF",
+            "path IDs",
+            &field(forest, &|p| p.kipf_leaf_depth),
+        )
+    }
+
+    fn figure(
+        &self,
+        text: &mut String,
+        number: u32,
+        title: &str,
+        unit: &str,
+        matrix: &Matrix,
+    ) -> Result<()> {
+        if matrix.columns.is_empty() {
+            return Ok(());
+        }
+        writeln!(text, "\n### Figure {number}: {title}\n")?;
+        let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = title.to_lowercase().chars().map(word).collect();
+        let words: Vec<&str> = name.split('-').filter(|w| !w.is_empty()).collect();
+        let caption = Caption {
+            file: format!("figure{number}-{}.svg", words.join("-")),
+            title: format!("Figure {number}: {title}"),
+            unit,
+            reference: None,
+        };
+        self.plot(text, matrix, &caption)?;
+        matrix.table(text, false)
+    }
+
+    fn plot(&self, text: &mut String, matrix: &Matrix, caption: &Caption<'_>) -> Result<()> {
+        let series: Vec<String> = matrix
+            .columns
+            .iter()
+            .map(|(_, k)| format!("k={k}"))
+            .collect();
+        let values = |cells: &Vec<Cell>| cells.iter().map(|c| c.value).collect();
+        let values: Vec<Vec<Option<f64>>> = matrix.cells.iter().map(values).collect();
+        let svg = Chart {
+            title: &caption.title,
+            unit: caption.unit,
+            reference: caption.reference,
+            groups: &matrix.rows,
+            series: &series,
+            values: &values,
+        }
+        .svg();
+        fs::write(self.dir.join(&caption.file), svg).with_context(|| caption.file.clone())?;
+        writeln!(text, "![{}]({})\n", caption.title, caption.file)?;
+        Ok(())
+    }
+
+    fn failures(&self, text: &mut String) -> Result<()> {
+        writeln!(text, "\n## What went wrong\n")?;
+        let mut any = false;
+        for run in self.newest.values().flatten().filter(|r| r.status != OK) {
+            any = true;
+            writeln!(
+                text,
+                "- JDK {}, {}, {} k={}, turn {}: {} (after {:.1} s of CPU); not run again in its session",
+                run.jdk, run.program, run.engine, run.k, run.turn, run.status, run.cpu_s
+            )?;
+        }
+        for key in self.newest.keys() {
+            if let Some(profile) = self.results.counts(key).filter(|p| p.status != OK) {
+                any = true;
+                writeln!(
+                    text,
+                    "- JDK {}, {}, {} k={}: the counts are not all: {}",
+                    key.jdk, key.program, key.engine, key.k, profile.status
+                )?;
+            }
+        }
+        if !any {
+            writeln!(text, "Nothing.")?;
+        }
+        Ok(())
+    }
+}
+
+impl Matrix {
+    fn values(&self, column: usize) -> Vec<f64> {
+        let of = |cells: &Vec<Cell>| cells.get(column)?.value;
+        self.cells.iter().filter_map(of).collect()
+    }
+
+    /// Geometric mean of a column; says so if not all programs are in it.
+    fn mean(&self, column: usize) -> String {
+        let values = self.values(column);
+        let Some(mean) = geometric_mean(&values) else {
+            return "–".to_owned();
+        };
+        match values.len() == self.rows.len() {
+            true => format!("{mean:.2}"),
+            false => format!("{mean:.2} ({} of {})", values.len(), self.rows.len()),
+        }
+    }
+
+    /// The largest value of a column and its program.
+    fn worst(&self, column: usize) -> String {
+        let with_value = self.rows.iter().zip(&self.cells);
+        let worst = with_value
+            .filter_map(|(row, cells)| Some((cells.get(column)?.value?, row)))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        worst.map_or("–".to_owned(), |(value, row)| format!("{value:.2} {row}"))
+    }
+
+    fn table(&self, text: &mut String, mean: bool) -> Result<()> {
+        let head = |(engine, k): &Column| match *k {
+            0 => (*engine).to_owned(),
+            k => format!("{engine} k={k}"),
+        };
+        line(text, "program", self.columns.iter().map(head))?;
+        rule(text, self.columns.len())?;
+        for (row, cells) in self.rows.iter().zip(&self.cells) {
+            line(text, row, cells.iter().map(|c| c.text.clone()))?;
+        }
+        if mean {
+            let all = (0..self.columns.len()).map(|column| self.mean(column));
+            line(text, "geometric mean", all)?;
+        }
+        Ok(())
+    }
+}
+
+fn number(value: Option<u64>) -> Option<f64> {
+    value.map(|v| v as f64)
+}
+
+fn line(text: &mut String, name: &str, cells: impl IntoIterator<Item = String>) -> Result<()> {
+    write!(text, "| {name} |")?;
+    for cell in cells {
+        write!(text, " {} |", cell.replace('|', "\\|").replace('\n', " "))?;
+    }
+    writeln!(text)?;
+    Ok(())
+}
+
+fn rule(text: &mut String, columns: usize) -> Result<()> {
+    writeln!(text, "|---|{}", "---|".repeat(columns))?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! One run of a program: its JVM with or without the agent, how it ended, and what it took.
+
+use crate::stats::cpu;
+use anyhow::{Context as _, Result};
+use borescope_e2e::programs::Program;
+use borescope_e2e::{agent, java};
+use nix::sys::resource::UsageWho;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// What a run took and gave.
+pub struct Ran {
+    /// User and system time of the process with all its threads, in seconds.
+    pub cpu: f64,
+    /// Seconds from start to end.
+    pub wall: f64,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it and the agent said.
+    pub stderr: String,
+    /// The exit code; `Err` = why there is none.
+    pub code: Result<i32, String>,
+}
+
+/// Runs `program` on a JDK with the agent's options, or without the agent. `limit` is in seconds of CPU time; ten times as many seconds
+/// may pass.
+pub fn program(program: &Program, jdk: u32, agent: Option<&str>, limit: u64) -> Result<Ran> {
+    let files = tempfile::tempdir()?;
+    let arguments = program.arguments(files.path());
+    java_run(jdk, agent, arguments.into_iter().map(Into::into), limit)
+}
+
+/// Runs `java ARGUMENTS`. Children are measured by difference, so there must be no other meanwhile: nothing here runs in parallel.
+pub fn java_run(
+    jdk: u32,
+    options: Option<&str>,
+    arguments: impl IntoIterator<Item = OsString>,
+    limit: u64,
+) -> Result<Ran> {
+    // The shell becomes the JVM, under a limit that the kernel watches.
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &limit.to_string()]);
+    command.arg(java(jdk));
+    if let Some(options) = options {
+        command.arg(format!("-agentpath:{}={options}", agent().display()));
+    }
+    command.args(arguments);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let before = cpu(UsageWho::RUSAGE_CHILDREN)?;
+    let started = Instant::now();
+    let child = command.spawn().with_context(|| format!("{command:?}"))?;
+    let pid = Pid::from_raw(i32::try_from(child.id())?);
+    let (done, waits) = channel::<()>();
+    let watchdog = std::thread::spawn(move || {
+        let hung = waits.recv_timeout(Duration::from_secs(10 * limit));
+        let hung = hung == Err(RecvTimeoutError::Timeout);
+        if hung {
+            // Not yet waited for, so the number is still its own.
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        hung
+    });
+    let output = child.wait_with_output();
+    let wall = started.elapsed().as_secs_f64();
+    drop(done);
+    let hung = watchdog.join().unwrap_or(false);
+    let output = output.with_context(|| format!("{command:?}"))?;
+    let cpu = (cpu(UsageWho::RUSAGE_CHILDREN)? - before).as_secs_f64();
+    let code = match (output.status.code(), output.status.signal()) {
+        (Some(code), _) => Ok(code),
+        (None, _) if hung => Err(format!("over {} s", 10 * limit)),
+        (None, _) if cpu >= limit as f64 - 1.0 => Err(format!("over {limit} s of CPU")),
+        (None, signal) => Err(format!("ended by signal {}", signal.unwrap_or(0))),
+    };
+    Ok(Ran {
+        cpu,
+        wall,
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code,
+    })
+}
+
+/// The spool that an agent with `out=DIR` made; `None` = it made none.
+pub fn spool(out: &Path) -> Option<PathBuf> {
+    let mut all = std::fs::read_dir(out.join(".spool")).ok()?;
+    Some(all.next()?.ok()?.path())
+}
+
+/// Bytes that the files below a directory take on disk: the counter file is sparse.
+pub fn allocated(dir: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let meta = entry.metadata()?;
+        sum += if meta.is_dir() {
+            allocated(&entry.path())?
+        } else {
+            meta.blocks() * 512
+        };
+    }
+    Ok(sum)
+}
