@@ -7,7 +7,7 @@ use borescope_e2e::compare::{Asked, Witnessed};
 use borescope_e2e::hazards::{Job, suite};
 
 /// The targets that run one after another in one JVM.
-const TOGETHER: [&str; 34] = [
+const TOGETHER: [&str; 38] = [
     "Straight",
     "Branches",
     "Loops",
@@ -42,6 +42,10 @@ const TOGETHER: [&str; 34] = [
     "StackOverflow",
     "Reflection",
     "Hot",
+    "RunLoops",
+    "Diamonds",
+    "Leaves",
+    "LeafThreads",
 ];
 
 /// Ways to run bytecode, by JVM options. Compiling everything with C2 takes long, so there only the targets and the probes are.
