@@ -66,6 +66,10 @@ pub struct Options<'a> {
     pub include: &'a [String],
     /// Globs of classes to leave alone.
     pub exclude: &'a [String],
+    /// All branches are told apart, also short ones.
+    pub split: bool,
+    /// Methods with a single path and no loop are counted too.
+    pub straight_line: bool,
     /// Limit on counter memory in bytes.
     pub memory: Option<u64>,
 }
@@ -84,6 +88,12 @@ impl Options<'_> {
                 let all: Vec<String> = globs.iter().map(|g| escape(OsStr::new(g))).collect();
                 let _ = write!(s, ",{key}={}", all.join(";"));
             }
+        }
+        if self.split {
+            s.push_str(",branches=split");
+        }
+        if self.straight_line {
+            s.push_str(",straight=1");
         }
         if let Some(bytes) = self.memory {
             let _ = write!(s, ",memory={bytes}");
@@ -155,11 +165,24 @@ mod tests {
             out: Path::new("/tmp/a b,100%"),
             include: &include,
             exclude: &[],
+            split: false,
+            straight_line: false,
             memory: Some(5),
         };
         assert_eq!(
             o.encode(),
             "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,include=a.b.*;c.%C3%9C%3B%2C,memory=5"
+        );
+        let o = Options {
+            include: &[],
+            split: true,
+            straight_line: true,
+            memory: None,
+            ..o
+        };
+        assert_eq!(
+            o.encode(),
+            "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,branches=split,straight=1"
         );
     }
 

@@ -133,6 +133,15 @@ impl Engine {
     }
 }
 
+/// Whether short branches are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Branches {
+    /// Branches that the JIT compiler can turn into conditional moves (`x < 0 ? -x : x`) are not told apart: they stay fast
+    Merge,
+    /// Every branch is told apart; loops with short branches on data may run much slower
+    Split,
+}
+
 /// Options of `paths`.
 #[derive(Debug, Args)]
 pub struct PathsArgs {
@@ -142,6 +151,14 @@ pub struct PathsArgs {
     /// How counts are kept; all engines count the same
     #[arg(long, value_enum, default_value_t = Engine::Automaton)]
     pub engine: Engine,
+    /// Whether the two ways of a short branch, such as `x < 0 ? -x : x`, count as two paths or, much faster, as one; the report names
+    /// the lines of branches that are not told apart
+    #[arg(long, value_enum, default_value_t = Branches::Merge)]
+    pub branches: Branches,
+    /// Count methods with a single path and no loop (getters and the like) too: all that they tell is how often they are called, and
+    /// they are most of the calls
+    #[arg(long)]
+    pub straight_line: bool,
     /// Profile only classes that match, such as 'com.acme.*' (`*` any characters, `?` one); may be repeated [default: all but the JDK]
     #[arg(long, value_name = "GLOB", value_parser = class_glob)]
     pub include: Vec<String>,

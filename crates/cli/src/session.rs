@@ -19,6 +19,10 @@ pub struct Plan<'a> {
     pub include: &'a [String],
     /// Globs of classes to leave alone.
     pub exclude: &'a [String],
+    /// All branches are told apart, also short ones.
+    pub split: bool,
+    /// Methods with a single path and no loop are counted too.
+    pub straight_line: bool,
     /// Limit on counter memory in bytes.
     pub memory: Option<u64>,
 }
@@ -31,6 +35,8 @@ pub fn run(words: &[OsString], output: &Output, plan: &Plan) -> Result<u8> {
         out: &output.dir,
         include: plan.include,
         exclude: plan.exclude,
+        split: plan.split,
+        straight_line: plan.straight_line,
         memory: plan.memory,
     };
     let started = agent::library()

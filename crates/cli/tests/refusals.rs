@@ -36,6 +36,10 @@ fn wrong_command_lines_are_exit_code_1() {
             &["paths", "--exclude", "a b", "--", "java"],
             "cannot be part of a class name",
         ),
+        (
+            &["paths", "--branches", "some", "--", "java"],
+            "merge, split",
+        ),
         (&["paths", "--memory", "lots", "--", "java"], "512M"),
         (&["report"], "DIR"),
         (&["report", "nowhere"], "nowhere"),
@@ -69,7 +73,14 @@ fn help_and_version_are_exit_code_0_on_standard_output() {
         ),
         (
             &["paths", "--help"],
-            &["--include", "JAVA_TOOL_OPTIONS", "What next", "128 + n"],
+            &[
+                "--include",
+                "JAVA_TOOL_OPTIONS",
+                "What next",
+                "128 + n",
+                "--branches",
+                "--straight-line",
+            ],
         ),
         (
             &["report", "--help"],

@@ -26,7 +26,18 @@ fn agent_goes_right_behind_java_and_every_argument_arrives() {
     let ran = w.run(
         &[
             &[
-                "paths", "-k", "7", "--engine", "ksf", "--memory", "64M", "-o", "out dir",
+                "paths",
+                "-k",
+                "7",
+                "--engine",
+                "ksf",
+                "--branches",
+                "split",
+                "--straight-line",
+                "--memory",
+                "64M",
+                "-o",
+                "out dir",
             ],
             &include[..],
             &["--", "java", "-cp", "a b", "", "--", "-k", "x\ny"],
@@ -36,7 +47,7 @@ fn agent_goes_right_behind_java_and_every_argument_arrives() {
     let words: Vec<&str> = ran.stdout.split('\0').collect();
     let out = w.path("out%20dir");
     let agent = format!(
-        "-agentpath:{}=lens=paths,k=7,engine=ksf,out={},include=com.acme.*;org.x.Y$Z,exclude=*Test,memory=67108864",
+        "-agentpath:{}=lens=paths,k=7,engine=ksf,out={},include=com.acme.*;org.x.Y$Z,exclude=*Test,branches=split,straight=1,memory=67108864",
         w.path("agent.so").display(),
         out.display()
     );

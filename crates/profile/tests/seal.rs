@@ -6,9 +6,11 @@ use std::collections::HashMap;
 
 use borescope_paths::stream::brute_force;
 use borescope_profile::{EdgeKind, Error, MethodDetail, Profile, StartKind};
-use borescope_spool::layout::{Engine, Stop};
+use borescope_spool::counters::Counters;
+use borescope_spool::layout::{self, Engine, Stop};
+use borescope_spool::meta::{Counting, Method, Record};
 use borescope_spool::testing::{Builder, Item};
-use common::{CASES, NEVER, Run, WORKED, counters, log, records, sealed};
+use common::{CASES, LEAF, NEVER, Run, WORKED, counters, counters_of_edges, log, records, sealed};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -27,18 +29,19 @@ fn activations(runs: &[Run], method: u32) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// Two methods on private arenas and a shared one.
+/// Two methods with loops, some of whose IDs repeat, and one without on private arenas and a shared one.
 fn runs(longest: usize) -> impl Strategy<Value = Vec<Run>> {
-    let run = (prop::sample::select(vec![0, 1, 1000]), prop::bool::ANY).prop_flat_map(
-        move |(arena, worked)| {
-            let (method, ids) = if worked { (WORKED, 8u32) } else { (CASES, 40) };
-            (
-                Just(arena),
-                Just(method),
-                vec(vec(0..ids, 0..longest), 0..5),
-            )
-        },
-    );
+    let arena = prop::sample::select(vec![0, 1, 1000]);
+    let method = prop::sample::select(vec![(WORKED, 8u32), (CASES, 40), (LEAF, 9)]);
+    let run = (arena, method).prop_flat_map(move |(arena, (method, paths))| {
+        let most = if method == LEAF { 2 } else { longest };
+        let repeats = prop_oneof![2 => Just(1), 1 => 1..20usize];
+        let ids = vec((0..paths, repeats), 0..most).prop_map(move |runs| {
+            let ids = runs.into_iter().flat_map(|(id, n)| vec![id; n]);
+            ids.take(most - 1).collect()
+        });
+        (Just(arena), Just(method), vec(ids, 0..5))
+    });
     vec(run, 0..5)
 }
 
@@ -75,13 +78,29 @@ proptest! {
             prop_assert_eq!(paths, brute_force(&activations, 1));
             prop_assert!(detail.paths.is_sorted_by_key(|path| (std::cmp::Reverse(path.count), path.id)));
             prop_assert!(method.exact);
-            prop_assert_eq!(method.activations, activations.len() as u64);
             prop_assert_eq!(method.ids, activations.iter().map(|ids| ids.len() as u64).sum::<u64>());
             let left: u64 = detail.paths.iter().filter(|path| path.ends != EdgeKind::Back).map(|path| path.count).sum();
-            prop_assert_eq!(method.unfinished, Some(method.activations.saturating_sub(left)));
+            if method.index == LEAF {
+                prop_assert_eq!((method.activations, method.unfinished), (method.ids, None));
+            } else {
+                prop_assert_eq!(method.activations, activations.len() as u64);
+                prop_assert_eq!(method.unfinished, Some(method.activations.saturating_sub(left)));
+            }
             ids += method.ids;
         }
         prop_assert_eq!(manifest.totals.ids, ids);
+    }
+
+    /// Run slots are another way to write the same edges down.
+    #[test]
+    fn runs_count_what_edges_count(k in prop::sample::select(vec![2u32, 3, 4, 7, 16]), runs in runs(60)) {
+        let forest = |builder: Builder| {
+            let dir = tempfile::tempdir().unwrap();
+            let (_, profile) = sealed(dir.path(), &builder.finish(Some(5)), &log()).unwrap();
+            profile.methods().iter().map(|m| (m.clone(), grams(&detail(&profile, m.index)))).collect::<Vec<_>>()
+        };
+        let engine = Engine::Automaton;
+        prop_assert_eq!(forest(counters(engine, k, &runs)), forest(counters_of_edges(engine, k, &runs)));
     }
 
     /// Whatever the end of either file: no panic, no count above the true one, and the profile says that it may be too low.
@@ -165,12 +184,12 @@ fn the_worked_example() {
         assert_eq!(detail.kipf.count(&[2, 0, 0, 2].map(of_seed)), 3);
         assert_eq!(manifest.target.ended, Some(1_764_457_009_000));
         assert!(!manifest.target.sealed_after_crash);
-        let [example, cases, never] = profile.methods() else {
-            panic!("three methods")
+        let [example, cases, never, leaf] = profile.methods() else {
+            panic!("four methods")
         };
         assert_eq!(
-            (example.index, cases.index, never.index),
-            (WORKED, CASES, NEVER)
+            [example.index, cases.index, never.index, leaf.index],
+            [WORKED, CASES, NEVER, LEAF]
         );
         assert_eq!(example.class, "acme.Main$Loop");
         assert_eq!(
@@ -202,7 +221,15 @@ fn the_worked_example() {
                 manifest.totals.methods_executed,
                 manifest.totals.classes
             ),
-            (3, 1, 2)
+            (4, 1, 2)
+        );
+        assert_eq!(
+            (
+                manifest.branches.as_str(),
+                manifest.straight_line,
+                manifest.totals.straight_line
+            ),
+            ("merge", false, 3)
         );
         // B D E back: 6 here, 0 in the seed. B is at 3, D at 9, E at 12: one line for each three bytes, from 10.
         let path = detail.paths.iter().find(|path| path.id == 6).unwrap();
@@ -303,10 +330,148 @@ fn many_rows() {
     )
     .unwrap();
     assert!(manifest.totals.kipf_nodes > 50_000);
-    for method in [WORKED, CASES, NEVER] {
+    for method in [WORKED, CASES, NEVER, LEAF] {
         assert_eq!(
             grams(&detail(&profile, method)),
             brute_force(&activations(&runs, method), 4)
         );
     }
+}
+
+/// At k = 1 methods with loops are counted in slots too: calls are the paths that leave.
+#[test]
+fn slots_of_a_loop() {
+    let mut records = records();
+    for record in &mut records {
+        if let Record::Class(class) = record {
+            for method in &mut class.methods {
+                method.counting = Counting::Slots;
+            }
+        }
+    }
+    let log: Vec<u8> = records.iter().flat_map(Record::encode).collect();
+    let mut builder = Builder::new(Engine::Automaton, 1);
+    for method in [WORKED, CASES, LEAF] {
+        builder.slots(method);
+    }
+    // Case 39 returns, 38 throws, the others go back (testing::switch_loop). The last call did not end.
+    let calls = [vec![1, 1, 2, 39], vec![38], vec![1, 39], vec![3]];
+    for arena in [0, 1] {
+        builder.run(arena, CASES, &calls);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (manifest, profile) = sealed(dir.path(), &builder.finish(Some(1)), &log).unwrap();
+    let method = &profile.methods()[1];
+    assert_eq!(
+        (method.activations, method.unfinished, method.ids),
+        (6, None, 16)
+    );
+    assert!(method.exact);
+    assert_eq!(
+        grams(&detail(&profile, CASES)),
+        brute_force(&[&calls[..], &calls].concat(), 1)
+    );
+    assert_eq!(
+        (manifest.totals.unfinished, manifest.totals.activations),
+        (0, 6)
+    );
+    // Slots may have been refused when memory ended: how much is missing is then not known.
+    let dir = tempfile::tempdir().unwrap();
+    let image = builder.stop(Stop::Memory, 9).finish(Some(1));
+    let (manifest, profile) = sealed(dir.path(), &image, &log).unwrap();
+    let method = &profile.methods()[1];
+    assert_eq!((method.exact, manifest.upper(method, 5)), (false, None));
+}
+
+/// What contradicts the log is named, and leaves nothing exact that it concerns.
+#[test]
+fn slots_and_rows_that_do_not_fit_are_named() {
+    let runs: Vec<Run> = vec![(0, LEAF, vec![vec![2]]), (0, WORKED, vec![vec![0, 5]])];
+    let seal_with = |change: &dyn Fn(&mut Method), image: &[u8]| {
+        let mut records = records();
+        for record in &mut records {
+            if let Record::Class(class) = record {
+                class.methods.iter_mut().for_each(change);
+            }
+        }
+        let log: Vec<u8> = records.iter().flat_map(Record::encode).collect();
+        let dir = tempfile::tempdir().unwrap();
+        sealed(dir.path(), image, &log).unwrap()
+    };
+    let image = counters(Engine::Automaton, 4, &runs).finish(Some(1));
+    let exact = |profile: &Profile, index: u32| {
+        let method = profile
+            .methods()
+            .iter()
+            .find(|method| method.index == index);
+        method.map(|method| method.exact)
+    };
+    // Rows of a method that is said to be counted in slots.
+    let change = |method: &mut Method| {
+        if method.index == WORKED {
+            method.counting = Counting::Slots;
+        }
+    };
+    let (manifest, profile) = seal_with(&change, &image);
+    assert_eq!(
+        [WORKED, LEAF].map(|index| exact(&profile, index)),
+        [Some(false), Some(true)]
+    );
+    let torn = manifest.counters_torn.unwrap();
+    assert!(
+        torn.contains("a row of a method that is counted in slots"),
+        "{torn}"
+    );
+    // Slots in two pieces (the first ends at 2048).
+    let change = |method: &mut Method| {
+        if method.index == LEAF {
+            method.index = 2040;
+        }
+    };
+    let (manifest, profile) = seal_with(&change, &image);
+    assert_eq!(
+        [WORKED, 2040].map(|index| exact(&profile, index)),
+        [Some(true), Some(false)]
+    );
+    let torn = manifest.counters_torn.unwrap();
+    assert!(torn.contains("slots of one method in two pieces"), "{torn}");
+    // Slots that overlap those of another method, from below and from above.
+    for index in [NEVER - 8, NEVER] {
+        let change = |method: &mut Method| {
+            if method.index == LEAF {
+                method.index = index;
+            }
+        };
+        let (manifest, profile) = seal_with(&change, &image);
+        assert_eq!(profile.methods().len(), 3, "{index}");
+        let left_out = format!("method index {index} is not its own: left out");
+        assert!(
+            manifest
+                .notices
+                .iter()
+                .any(|notice| notice.contains(&left_out)),
+            "{manifest:?}"
+        );
+    }
+    // A run slot with more in the first k - 1 turns of its runs than in all.
+    let mut image = counters(
+        Engine::Automaton,
+        4,
+        &[(0, WORKED, vec![vec![0, 4, 4, 4, 4, 5]])],
+    )
+    .finish(Some(1));
+    let row = {
+        let counters = Counters::new(&image[..]).unwrap();
+        counters.rows().find(|row| row.run.is_some()).unwrap()
+    };
+    assert_eq!(row.run.unwrap().total, 4);
+    let count = (row.record() + layout::run::COUNT) as usize;
+    image[count..count + 8].fill(255);
+    let (manifest, profile) = seal_with(&|_| (), &image);
+    assert_eq!(
+        [WORKED, LEAF].map(|index| exact(&profile, index)),
+        [Some(false), Some(true)]
+    );
+    let torn = manifest.counters_torn.unwrap();
+    assert!(torn.contains("a run slot contradicts itself"), "{torn}");
 }

@@ -569,6 +569,20 @@ pub fn worked_example() -> Flow {
     }
 }
 
+/// The switch of [`switch_loop`] without its loop: all cases return but the last one but one, which throws.
+pub fn switch(paths: u16) -> Flow {
+    let mut flow = switch_loop(paths);
+    for edge in &mut flow.edges {
+        if edge.kind == EdgeKind::Back {
+            (edge.kind, edge.to) = (EdgeKind::Return, u32::MAX);
+        }
+    }
+    for start in &mut flow.starts {
+        start.kind.loop_head = false;
+    }
+    flow
+}
+
 /// A loop over a switch of `paths` cases (at most 20,000) whose head is the entry: block 0 (bytes 0 to 3) is the switch, case i has two
 /// bytes from 3 + 2 i and the path ID i. The last case returns, the one before it throws if there are at least three; the others go back.
 pub fn switch_loop(paths: u16) -> Flow {

@@ -46,6 +46,8 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         engine: Engine::Automaton,
         include: &[],
         exclude: &[],
+        split: false,
+        straight_line: false,
         memory: None,
     };
     let code = session::run(&command(&java, program.path(), &[]), &output, &plan)?;

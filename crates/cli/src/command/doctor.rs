@@ -119,6 +119,8 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
         out: &out,
         include: &[],
         exclude: &[],
+        split: false,
+        straight_line: false,
         memory: None,
     };
     let words = demo::command(java, program.path(), &["20"]);

@@ -1,6 +1,6 @@
 //! `borescope paths`: run, seal, say where the result is and how it begins.
 
-use crate::args::{Color, PathsArgs};
+use crate::args::{Branches, Color, PathsArgs};
 use crate::failure::{Result, usage};
 use crate::output::Output;
 use crate::session::{self, Plan};
@@ -22,6 +22,8 @@ pub fn run(args: &PathsArgs) -> Result<ExitCode> {
         engine: args.engine,
         include: &args.include,
         exclude: &args.exclude,
+        split: args.branches == Branches::Split,
+        straight_line: args.straight_line,
         memory: args.memory,
     };
     let output = Output::prepare(args.output.as_deref())?;

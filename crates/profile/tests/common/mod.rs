@@ -7,15 +7,19 @@ use borescope_cfg::flow::Flow;
 use borescope_profile::{Error, Existing, Manifest, Profile, seal};
 use borescope_spool::layout::Engine;
 use borescope_spool::meta::{Class, Counting, Method, Record, Skipped, Target};
-use borescope_spool::testing::{Builder, switch_loop, worked_example};
+use borescope_spool::testing::{Builder, switch, switch_loop, worked_example};
 
 /// Activations of one method on one arena.
 pub type Run = (u32, u32, Vec<Vec<u32>>);
 
-/// Method indices of the class that [`log`] describes: the worked example (8 paths), a loop over 40 cases, one that never runs.
+/// Method indices of the classes that [`log`] describes: the worked example (8 paths), a loop over 40 cases, one that never runs, and one
+/// without a loop (9 paths) that is counted in slots.
 pub const WORKED: u32 = 4;
 pub const CASES: u32 = 12;
 pub const NEVER: u32 = 60;
+pub const LEAF: u32 = 70;
+/// Turns of the worked example and of the cases that count as run loops.
+const RUN_LOOPS: [(u32, &[u32]); 2] = [(WORKED, &[4, 6]), (CASES, &[0, 3, 30])];
 
 fn method(index: u32, name: &str, flow: Flow) -> Method {
     let lines = (0..8).map(|at| (at * 3, 10 + at)).collect();
@@ -66,10 +70,16 @@ pub fn records() -> Vec<Record> {
             loader: "boot".into(),
             hash: 7,
             source_file: None,
-            methods: vec![Method {
-                lines: vec![],
-                ..method(NEVER, "never", switch_loop(1))
-            }],
+            methods: vec![
+                Method {
+                    lines: vec![],
+                    ..method(NEVER, "never", switch_loop(1))
+                },
+                Method {
+                    counting: Counting::Slots,
+                    ..method(LEAF, "leaf", switch(9))
+                },
+            ],
             straight_line: 0,
         }),
         Record::Notice("hidden classes are not visible".into()),
@@ -84,7 +94,19 @@ pub fn log() -> Vec<u8> {
 /// An image of the counters after these runs.
 pub fn counters(engine: Engine, k: u32, runs: &[Run]) -> Builder {
     let mut builder = Builder::new(engine, k);
-    builder.method(WORKED, 8).method(CASES, 40);
+    for (method, ids) in RUN_LOOPS {
+        builder.run_loops(method, ids);
+    }
+    counted(builder, runs)
+}
+
+/// The same without run slots.
+pub fn counters_of_edges(engine: Engine, k: u32, runs: &[Run]) -> Builder {
+    counted(Builder::new(engine, k), runs)
+}
+
+fn counted(mut builder: Builder, runs: &[Run]) -> Builder {
+    builder.method(WORKED, 8).method(CASES, 40).slots(LEAF);
     for (arena, method, activations) in runs {
         builder.run(*arena, *method, activations);
     }
