@@ -346,23 +346,23 @@ pub const MEASURED: &[Program] = &[
     },
     Program {
         name: "xalan",
-        args: &["300", "150"],
+        args: &["300", "80"],
         ..XALAN
     },
     Program {
         name: "fop",
-        args: &["60", "12"],
+        args: &["40", "4"],
         ..FOP
     },
     Program {
         name: "lucene",
-        args: &["8000", "200"],
+        args: &["3000", "50"],
         ..LUCENE
     },
     Program {
         name: "jython",
-        args: &["{input}/jython.py", "40"],
-        exit: 1,
+        args: &["{input}/jython.py", "20"],
+        exit: 4,
         ..JYTHON
     },
 ];
