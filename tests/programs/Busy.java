@@ -2,7 +2,8 @@ import java.util.concurrent.CountDownLatch;
 
 /**
  * Runs until it is killed: {@code Busy THREADS}. Prints {@code ready} once every thread has gone round its loop, then one line each
- * time a thread has done another million rounds, so that a killer can choose its moment by what it has read.
+ * time a thread has done another million rounds and a hundred thousand calls of a method without a loop, so that a killer can choose its
+ * moment by what it has read.
  */
 public final class Busy {
     public static void main(String[] args) throws InterruptedException {
@@ -11,10 +12,10 @@ public final class Busy {
         for (int t = 0; t < threads; t++) {
             int n = t;
             new Thread(() -> {
-                step(n, 1000);
+                leaves(step(n, 1000), 1000);
                 started.countDown();
                 for (int round = 1; ; round++) {
-                    step(n + round, 1_000_000);
+                    leaves(step(n + round, 1_000_000), 100_000);
                     System.out.println("round " + round);
                 }
             }).start();
@@ -35,5 +36,19 @@ public final class Busy {
             }
         }
         return x;
+    }
+
+    static void leaves(int seed, int times) {
+        int x = seed;
+        for (int i = 0; i < times; i++) {
+            x = leaf(x + i);
+        }
+    }
+
+    static int leaf(int x) {
+        if (x % 3 == 0) {
+            return Integer.reverse(x);
+        }
+        return (x & 1) == 0 ? Integer.bitCount(x) : ~x;
     }
 }

@@ -19,6 +19,8 @@ struct Busy {
 const THREADS: u64 = 3;
 /// Loop rounds of the driver's `step` before it prints a line.
 const ROUNDS: u64 = 1_000_000;
+/// Calls of the driver's `leaf`, which has no loop and so is counted at fixed places, before it prints a line.
+const LEAVES: u64 = 100_000;
 
 impl Busy {
     fn start(engine: &str, k: &str, jdk: u32) -> Self {
@@ -104,15 +106,22 @@ impl Busy {
         (exit_code(self.child.wait().expect("a child")), stderr)
     }
 
-    /// How many paths of `step` the report counts; checks that it says the JVM was killed.
-    fn counted(&self) -> u64 {
+    /// How many paths of a method the report counts; checks that it says the JVM was killed.
+    fn counted(&self, method: &str) -> u64 {
+        self.counted_that_end(method, "")
+    }
+
+    /// The same of paths that end in one way; "" = any.
+    fn counted_that_end(&self, method: &str, end: &str) -> u64 {
         let report = borescope_report(&self.profile);
         assert_eq!(report["target"]["sealed_after_crash"], true);
         let methods = report["paths"]["methods"].as_array().expect("methods");
-        let step = methods
+        let named = methods
             .iter()
-            .filter(|m| m["class"] == "Busy" && m["method"] == "step");
-        step.flat_map(|m| m["paths"].as_array().expect("paths"))
+            .filter(|m| m["class"] == "Busy" && m["method"] == method);
+        named
+            .flat_map(|m| m["paths"].as_array().expect("paths"))
+            .filter(|p| p["ends"].as_str().expect("ends").starts_with(end))
             .map(|p| p["count"].as_u64().expect("count"))
             .sum()
     }
@@ -143,12 +152,23 @@ fn jvm_killed_while_it_counts() {
             kill(&jvm);
             let (code, said) = busy.end();
             assert_eq!(code, 137, "128 + SIGKILL; {said}");
-            // Each line of a round says that a call of `step` went that often round its loop, each time along one path.
-            let due = THREADS * 1000 + if moment == "round" { seen * ROUNDS } else { 0 };
-            let counted = busy.counted();
+            // Each line of a round says that a call of `step` went that often round its loop, each time along one path, and that `leaf` was
+            // called that often.
+            for (method, round) in [("step", ROUNDS), ("leaf", LEAVES)] {
+                let due = THREADS * 1000 + if moment == "round" { seen * round } else { 0 };
+                let counted = busy.counted(method);
+                assert!(
+                    counted >= due,
+                    "{engine}, {moment} {seen}: {counted} of at least {due} paths of {method}\n{said}"
+                );
+            }
+            // Fixed counters and those of the loop around the calls were stopped at the same moment. The compiler may fold the
+            // counts of rounds that it unrolls.
+            let leaves = busy.counted("leaf");
+            let rounds = busy.counted_that_end("leaves", "back");
             assert!(
-                counted >= due,
-                "{engine}, {moment} {seen}: {counted} of at least {due} paths\n{said}"
+                leaves.abs_diff(rounds) <= THREADS * 64,
+                "{leaves} calls in {rounds} rounds"
             );
         }
     }
@@ -160,7 +180,8 @@ fn everything_killed_while_it_counts() {
     let seen = busy.read_until("round", 4);
     kill(&format!("-{}", busy.child.id()));
     assert_eq!(busy.end().0, 137);
-    assert!(busy.counted() >= seen * ROUNDS);
+    assert!(busy.counted("step") >= seen * ROUNDS);
+    assert!(busy.counted("leaf") >= seen * LEAVES);
 }
 
 /// From the first moment that there is something on disk: whatever is there, the report shows it or says in one line that it is empty.

@@ -111,8 +111,8 @@ class Leaves {
     static class Point {
         final int x;
 
-        // With the 200 of the classes below.
-        Point(int x) { // activations: 203, unfinished: 1
+        // With the 100 of the classes below.
+        Point(int x) { // activations: 103, unfinished: 1
             if (x < 0) {
                 this.x = check(-10 * x);
             } else {
@@ -253,21 +253,34 @@ class Leaves {
         }
     }
 
-    // Classes with 31 paths each, together more than the first pieces hold.
-    // expect applyAsInt: activations: 12800, items: 12800, unfinished: 0
-    static IntUnaryOperator operator(int number) { // activations: 200
-        Asm asm = Loader.operator(49, "hazards.Leaf" + number, "Leaves.java");
+    // 100 classes of 61 paths each: together more than the first pieces of memory hold. They differ in a digit or two of their names.
+    // expect applyAsInt: activations: 12400, items: 12400, unfinished: 0
+    static List<IntUnaryOperator> operators() throws ReflectiveOperationException { // activations: 1
+        Asm asm = Loader.operator(49, "hazards.Leaf##", "Leaves.java");
         Asm.Code code = asm.method(Asm.PUBLIC, "applyAsInt", "(I)I", 2, 2);
-        String[] labels = new String[30];
-        for (int i = 0; i < 30; i++) {
+        String[] labels = new String[60];
+        for (int i = 0; i < 60; i++) {
             labels[i] = "case" + i;
         }
         code.op(27).tableswitch(0, "other", labels);
-        for (int i = 0; i < 30; i++) {
-            code.label(labels[i]).op(16, (number + i) % 100, 172);
+        for (int i = 0; i < 60; i++) {
+            code.label(labels[i]).op(16, i * 7 % 100, 172);
         }
         code.label("other").op(27, 172);
-        return Loader.load("hazards.Leaf" + number, asm.build());
+        byte[] bytes = asm.build();
+        int at = 0;
+        while (bytes[at] != '#' || bytes[at + 1] != '#') {
+            at++;
+        }
+        Loader loader = new Loader();
+        List<IntUnaryOperator> operators = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            bytes[at] = (byte) ('0' + i / 10);
+            bytes[at + 1] = (byte) ('0' + i % 10);
+            Class<?> type = loader.define("hazards.Leaf" + i / 10 + i % 10, bytes);
+            operators.add((IntUnaryOperator) type.getDeclaredConstructor().newInstance());
+        }
+        return operators;
     }
 
     static void main(String[] args) throws Exception { // activations: 1
@@ -292,18 +305,15 @@ class Leaves {
         for (int i = 0; i < 60; i++) {
             n += tooManyWays(i % 9, i % 7);
         }
-        List<IntUnaryOperator> operators = new ArrayList<>();
-        for (int i = 0; i < 200; i++) {
-            operators.add(operator(i));
-        }
+        List<IntUnaryOperator> operators = operators();
         int[] sums = new int[4];
         Thread[] threads = new Thread[4];
         for (int t = 0; t < 4; t++) {
             int own = t;
             threads[t] = new Thread(() -> {
                 for (IntUnaryOperator operator : operators) {
-                    for (int i = 0; i < 16; i++) {
-                        sums[own] += operator.applyAsInt(own % 2 * 16 + i);
+                    for (int i = 0; i < 31; i++) {
+                        sums[own] += operator.applyAsInt(own % 2 * 30 + i);
                     }
                 }
             });
