@@ -156,7 +156,7 @@ impl Instrumenter {
                 // Before the call of the other constructor, no handler can have a frame of its own.
                 runs: settings.engine == Engine::Automaton && method.name() != "<init>",
             };
-            match self.flows.build(&code, flow_settings) {
+            match self.flows.build(class, &code, flow_settings) {
                 Err(e) => out.skip(&name, method, e.to_string()),
                 Ok((flow, _)) if flow.num_paths == 1 && !settings.straight_line => {
                     out.straight_line += 1;

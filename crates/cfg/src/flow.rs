@@ -67,7 +67,7 @@ pub struct Edge {
 /// A short diamond or triangle whose ways are not told apart: a branch, one or two arms, and the block where they meet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Merged {
-    /// The block that ends in the branch. Its only edge is Forward to `join`.
+    /// The block that ends in the branch. Its only edge is Forward (or Cut) to `join`.
     pub head: u32,
     /// The blocks between, one or two, by bytecode index. No edge leads to them or from them, no path names them.
     pub arms: Vec<u32>,

@@ -62,7 +62,7 @@ pub(crate) struct Graph {
     /// Exception table entries whose handler is not known to be reachable.
     waiting: Vec<Guard>,
     /// By target block: the source block (plus one) whose edge to it was made last.
-    seen: Vec<u32>,
+    pub(crate) seen: Vec<u32>,
     /// The exception table.
     pub(crate) guards: Vec<Guard>,
     /// Reachable blocks, by bci.
@@ -75,6 +75,8 @@ pub(crate) struct Graph {
     pub(crate) edges: Vec<Edge>,
     /// Where each block's edges begin in `edges`; one more at the end.
     pub(crate) edges_at: Vec<u32>,
+    /// Edges into each block.
+    pub(crate) in_degree: Vec<u32>,
     /// By bci: exception ranges that begin there minus those that end there.
     covers: Vec<i32>,
     /// By block: whether it ends in an athrow that a handler of the method covers.
@@ -304,6 +306,7 @@ impl Graph {
         self.edges_at.clear();
         self.seen.clear();
         self.seen.resize(self.blocks.len(), 0);
+        reset(&mut self.in_degree, self.blocks.len(), 0);
         for block in 0..self.blocks.len() as u32 {
             self.edges_at.push(self.edges.len() as u32);
             let end = self.blocks[block as usize].end;
@@ -349,6 +352,7 @@ impl Graph {
         let to = self.block_of[bci];
         if self.seen[to as usize] != from + 1 {
             self.seen[to as usize] = from + 1;
+            self.in_degree[to as usize] += 1;
             self.edges.push(Edge {
                 from,
                 to,

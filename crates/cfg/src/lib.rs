@@ -9,8 +9,10 @@ mod decimal;
 pub mod flow;
 mod graph;
 mod loops;
+mod merge;
 mod number;
 mod probe;
+mod runs;
 mod validate;
 
 use flow::Flow;
@@ -41,16 +43,37 @@ pub enum Skip {
 pub struct Settings {
     /// Short branches that a compiler turns into conditional moves are not told apart ([`flow::Flow::merged`]).
     pub merge: bool,
-    /// Innermost loops with a single way round and no calls get run probes ([`Probe::Turn`]).
+    /// Innermost loops with a single way round and no calls (but of java.lang.Math and StrictMath) get run probes
+    /// ([`Probe::Turn`]). Not for `<init>`: no handler that a class file may have covers the code before the call of another one.
     pub runs: bool,
+}
+
+/// What the builder asks about a constant pool.
+pub trait Constants {
+    /// Tag of the constant at an index (JVMS table 4.4-A).
+    fn tag(&self, index: u16) -> Option<u8>;
+    /// Internal name of the class of the method or field at an index.
+    fn member_class(&self, index: u16) -> Option<&[u8]>;
+}
+
+impl Constants for borescope_classfile::ClassFile<'_> {
+    fn tag(&self, index: u16) -> Option<u8> {
+        self.constant_tag(index)
+    }
+
+    fn member_class(&self, index: u16) -> Option<&[u8]> {
+        self.member_class_bytes(index)
+    }
 }
 
 /// Builds flows and probe lists; keeps its buffers from method to method.
 #[derive(Debug, Default)]
 pub struct Builder {
     graph: graph::Graph,
+    merging: merge::Merging,
     loops: loops::Loops,
     numbers: number::Numbers,
+    runs: runs::Runs,
     placing: probe::Placing,
 }
 
@@ -60,14 +83,15 @@ impl Builder {
         Self::default()
     }
 
-    /// Numbers the paths of a method and places the probes.
+    /// Numbers the paths of a method of `class` and places the probes.
     pub fn build(
         &mut self,
+        class: &borescope_classfile::ClassFile<'_>,
         code: &borescope_classfile::Code<'_>,
         settings: Settings,
     ) -> Result<(Flow, Vec<Probe>), Skip> {
         let handlers = code.exceptions().map(|e| (e.start, e.end, e.handler));
-        self.build_parts(code.code, handlers, settings)
+        self.build_parts(code.code, handlers, class, settings)
     }
 
     /// [`Builder::build`] from a bare `code` array and exception table entries (start, end, handler).
@@ -75,7 +99,8 @@ impl Builder {
         &mut self,
         code: &[u8],
         handlers: impl IntoIterator<Item = (u16, u16, u16)>,
-        _settings: Settings,
+        constants: &dyn Constants,
+        settings: Settings,
     ) -> Result<(Flow, Vec<Probe>), Skip> {
         let guards = &mut self.graph.guards;
         guards.clear();
@@ -89,14 +114,27 @@ impl Builder {
                 }),
         );
         self.graph.build(code)?;
+        let merged = if settings.merge {
+            self.merging.run(code, &mut self.graph, constants)
+        } else {
+            Vec::new()
+        };
         self.loops.find(&mut self.graph);
         let (num_paths, uncut_paths) = self.numbers.run(&mut self.graph, &self.loops);
-        let probes = self.placing.place(code, &self.graph, &self.numbers);
+        self.runs.clear();
+        if settings.runs {
+            let (graph, loops, numbers) = (&self.graph, &self.loops, &self.numbers);
+            self.runs
+                .find(code, graph, loops, numbers, &merged, constants);
+        }
+        let probes = self
+            .placing
+            .place(code, &self.graph, &self.numbers, &self.runs);
         let flow = Flow {
             blocks: self.graph.blocks.clone(),
             starts: self.numbers.starts.clone(),
             edges: self.graph.edges.clone(),
-            merged: Vec::new(),
+            merged,
             num_paths,
             uncut_paths,
         };

@@ -136,6 +136,16 @@ impl Loops {
         }
     }
 
+    /// The head of the innermost loop that a block is in; NONE = it is in none.
+    #[inline]
+    pub(crate) fn innermost(&self, block: u32) -> u32 {
+        if self.head[block as usize] {
+            block
+        } else {
+            self.outer[block as usize]
+        }
+    }
+
     /// Whether the edge from `from` to `to` stays in the innermost loop of `from`. True where `from` is in no loop.
     #[inline]
     pub(crate) fn stays(&self, from: u32, to: u32) -> bool {
@@ -143,11 +153,7 @@ impl Loops {
         if depth == 0 {
             return true;
         }
-        let inside = if self.head[from as usize] {
-            from
-        } else {
-            self.outer[from as usize]
-        };
+        let inside = self.innermost(from);
         let mut at = to;
         while at != NONE && self.depth[at as usize] >= depth {
             if at == inside {

@@ -25,8 +25,6 @@ pub(crate) struct Numbers {
     paths: Vec<u64>,
     /// Blocks whose forward in-edges are cut.
     cut: Vec<bool>,
-    /// Edges into each block.
-    pub(crate) in_degree: Vec<u32>,
     /// Path starts by value, the entry first.
     pub(crate) starts: Vec<Start>,
     /// Start by block; blocks that are none hold what earlier methods left.
@@ -43,8 +41,7 @@ impl Numbers {
     /// and starts with more than one path then have no uncut in-edge, so a block with more than one path is reached from one start
     /// only, and the IDs are not more than blocks and edges together.
     pub(crate) fn run(&mut self, graph: &mut Graph, loops: &Loops) -> (u32, String) {
-        self.count_in_edges(graph);
-        self.order(graph, loops);
+        Self::order(graph, loops);
         let blocks = graph.blocks.len();
         reset(&mut self.kinds, blocks, StartKind::default());
         for (kind, &loop_head) in self.kinds.iter_mut().zip(&loops.head) {
@@ -73,27 +70,20 @@ impl Numbers {
         (total as u32, uncut)
     }
 
-    fn count_in_edges(&mut self, graph: &Graph) {
-        reset(&mut self.in_degree, graph.blocks.len(), 0);
-        for edge in graph.edges.iter().filter(|e| e.to != NONE) {
-            self.in_degree[edge.to as usize] += 1;
-        }
-    }
-
     /// Orders each block's edges; the first gets value 0 and so needs no probe. First edges that stay in the block's loop, so that
     /// a loop's only way round has value 0. Then jumps of a conditional branch to a block with other in-edges, as a probe there
     /// needs a jump of its own. Then as in the code.
-    fn order(&mut self, graph: &mut Graph, loops: &Loops) {
+    fn order(graph: &mut Graph, loops: &Loops) {
         for block in 0..graph.blocks.len() as u32 {
             let range = graph.range(block);
             if range.len() < 2 {
                 continue;
             }
             let branch = graph.exits[block as usize] == Exit::Branch;
-            let edges = &mut graph.edges[range];
+            let (edges, in_degree) = (&mut graph.edges[range], &graph.in_degree);
             for (i, edge) in edges.iter_mut().enumerate() {
                 let leaves = u32::from(!loops.stays(block, edge.to));
-                let jump = branch && i == 1 && self.in_degree[edge.to as usize] > 1;
+                let jump = branch && i == 1 && in_degree[edge.to as usize] > 1;
                 edge.value = leaves << 31 | u32::from(!jump) << 30 | i as u32;
             }
             if let [first, second] = edges {
@@ -127,7 +117,7 @@ impl Numbers {
             let block = block as usize;
             self.paths[block] = paths;
             let start = self.kinds[block] != StartKind::default();
-            self.cut[block] = paths > threshold && (start || self.in_degree[block] > 1);
+            self.cut[block] = paths > threshold && (start || graph.in_degree[block] > 1);
             if start || self.cut[block] {
                 total = total.saturating_add(paths);
             }
@@ -139,7 +129,7 @@ impl Numbers {
     fn count_exactly(&self, graph: &Graph, loops: &Loops) -> String {
         let mut total = Decimal::default();
         let mut paths = vec![Decimal::default(); graph.blocks.len()];
-        let mut in_edges = self.in_degree.clone();
+        let mut in_edges = graph.in_degree.clone();
         for &block in &loops.postorder {
             let mut sum = Decimal::default();
             for edge in &graph.edges[graph.range(block)] {
@@ -190,8 +180,13 @@ impl Numbers {
         }
     }
 
+    /// The path start at `block`, which is one.
+    pub(crate) fn start(&self, block: u32) -> &Start {
+        &self.starts[self.start_of[block as usize] as usize]
+    }
+
     /// The path register's value where a path starts at `block`, which is a start.
     pub(crate) fn start_value(&self, block: u32) -> u32 {
-        self.starts[self.start_of[block as usize] as usize].value
+        self.start(block).value
     }
 }

@@ -8,6 +8,7 @@
 use crate::flow::{Edge, EdgeKind};
 use crate::graph::{Exit, Graph, NONE};
 use crate::number::Numbers;
+use crate::runs::Runs;
 use borescope_classfile::{At, insn};
 
 /// A piece of code to insert. Probes at one place run in the order in which they are listed.
@@ -82,7 +83,8 @@ pub enum Then {
 /// Type of the local `n` that counts the turns of run loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
-    /// int, unsigned: the loop ends by a condition on an int that each turn changes by a constant, so it makes at most 2^32 turns.
+    /// int, unsigned: each loop ends by a condition on an int that each turn changes by a constant, such that it provably makes less
+    /// than 2^32 turns.
     Int,
     /// long.
     Long,
@@ -112,7 +114,13 @@ pub(crate) struct Placing {
 
 impl Placing {
     /// Lists the probes of a numbered graph, by the bytecode index of the instruction before or after which they go.
-    pub(crate) fn place(&mut self, code: &[u8], graph: &Graph, numbers: &Numbers) -> Vec<Probe> {
+    pub(crate) fn place(
+        &mut self,
+        code: &[u8],
+        graph: &Graph,
+        numbers: &Numbers,
+        runs: &Runs,
+    ) -> Vec<Probe> {
         let blocks = graph.blocks.len();
         crate::reset(&mut self.at_start, blocks, NONE);
         crate::reset(&mut self.caught_at, blocks, NONE);
@@ -122,16 +130,19 @@ impl Placing {
         self.leave_self_cover(code, graph);
         for (i, edge) in graph.edges.iter().enumerate() {
             // The entry has one more way in than in-edges. (Handlers have no in-edges at all.)
-            if edge.to != NONE && edge.to != 0 && numbers.in_degree[edge.to as usize] == 1 {
+            if edge.to != NONE && edge.to != 0 && graph.in_degree[edge.to as usize] == 1 {
                 self.at_start[edge.to as usize] = i as u32;
             }
         }
         let mut probes = Vec::with_capacity(1 + graph.edges.len());
         probes.push(Probe::Enter {
             value: numbers.start_value(0),
-            turns: None,
+            turns: runs.turns(),
         });
         for block in 0..blocks as u32 {
+            if graph.range(block).is_empty() {
+                continue; // An arm of a merged branch.
+            }
             let start = graph.blocks[block as usize].start;
             let mut carried = 0;
             if self.at_start[block as usize] != NONE {
@@ -144,8 +155,17 @@ impl Placing {
                     && out.len() == 1
                 {
                     carried = into.value;
+                    probes.extend(leave_run(&into, At::Before(start), numbers, runs));
                 } else {
-                    probes.extend(act(&into, 0, At::Before(start), Then::Leave, numbers));
+                    let context = (numbers, runs);
+                    act(
+                        &into,
+                        0,
+                        At::Before(start),
+                        Then::Leave,
+                        context,
+                        &mut probes,
+                    );
                 }
             }
             let caught_at = self.caught_at[block as usize];
@@ -155,8 +175,12 @@ impl Placing {
                     value: numbers.start_value(block),
                 });
             }
-            self.place_out(graph, numbers, block, carried, &mut probes);
+            self.place_out(graph, (numbers, runs), block, carried, &mut probes);
         }
+        probes.extend(runs.loops.iter().map(|run| Probe::Unwind {
+            ranges: runs.ranges(graph, run),
+            id: numbers.start_value(run.head),
+        }));
         probes
     }
 
@@ -200,7 +224,7 @@ impl Placing {
     fn place_out(
         &self,
         graph: &Graph,
-        numbers: &Numbers,
+        context: Context,
         block: u32,
         carried: u32,
         probes: &mut Vec<Probe>,
@@ -213,6 +237,7 @@ impl Placing {
             let at = match graph.exits[block as usize] {
                 // The last instruction may throw: the path has not ended before it is done.
                 Exit::Fall => At::FallThrough(end),
+                // A branch that was merged throws no more than the others do, and all its ways lead on alike.
                 _ => At::Before(last),
             };
             let then = if graph.throw_caught[block as usize] {
@@ -220,7 +245,7 @@ impl Placing {
             } else {
                 Then::Leave
             };
-            probes.extend(act(edge, carried, at, then, numbers));
+            act(edge, carried, at, then, context, probes);
             return;
         }
         let is_switch = graph.exits[block as usize] == Exit::Switch;
@@ -241,7 +266,7 @@ impl Placing {
                 } else {
                     At::Taken { from: last, target }
                 };
-                probes.extend(act(edge, 0, at, Then::Leave, numbers));
+                act(edge, 0, at, Then::Leave, context, probes);
             }
         }
     }
@@ -252,17 +277,39 @@ fn branches(graph: &Graph, block: u32) -> bool {
     graph.range(block).len() > 1
 }
 
+/// What the probes of an edge depend on besides the graph.
+type Context<'a> = (&'a Numbers, &'a Runs);
+
 /// What an edge does, if anything, `carried` added; `leave` is what follows after a return or throw.
-fn act(edge: &Edge, carried: u32, at: At, leave: Then, numbers: &Numbers) -> Option<Probe> {
+fn act(edge: &Edge, carried: u32, at: At, leave: Then, context: Context, probes: &mut Vec<Probe>) {
+    let (numbers, runs) = context;
+    if runs.is_turn(edge) {
+        probes.push(Probe::Turn { at });
+        return;
+    }
+    probes.extend(leave_run(edge, at, numbers, runs));
     let value = edge.value + carried;
     let then = match edge.kind {
-        EdgeKind::Forward => return (value != 0).then_some(Probe::Add { at, value }),
+        EdgeKind::Forward => {
+            if value != 0 {
+                probes.push(Probe::Add { at, value });
+            }
+            return;
+        }
         EdgeKind::Back | EdgeKind::Cut => Then::Restart(numbers.start_value(edge.to)),
         EdgeKind::Return | EdgeKind::Throw => leave,
     };
-    Some(Probe::Emit {
+    probes.push(Probe::Emit {
         at,
         add: value,
         then,
+    });
+}
+
+/// What an edge does first if it leaves a run loop.
+fn leave_run(edge: &Edge, at: At, numbers: &Numbers, runs: &Runs) -> Option<Probe> {
+    runs.left_by(edge).map(|head| Probe::Run {
+        at,
+        id: numbers.start_value(head),
     })
 }

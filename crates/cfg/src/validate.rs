@@ -10,7 +10,7 @@ pub struct Invalid(&'static str);
 
 impl Flow {
     /// Checks a flow from an untrusted source: blocks in order and disjoint, all indices inside, no cycle of forward edges, every
-    /// next path's start present, and values exactly as Ball and Larus number them, so that each ID below `num_paths` has one path.
+    /// next path's start present, arms of merged branches outside of all paths, and values exactly as Ball and Larus number them, so that each ID below `num_paths` has one path.
     pub fn validate(&self) -> Result<(), Invalid> {
         let check = |ok, what| if ok { Ok(()) } else { Err(Invalid(what)) };
         let blocks = self.blocks.len();
@@ -55,7 +55,8 @@ impl Flow {
             "no start where a path ends",
         )?;
 
-        let paths = self.count_paths()?;
+        let is_arm = self.arms().ok_or(Invalid("merged branches"))?;
+        let paths = self.count_paths(&is_arm)?;
         let mut total: u32 = 0;
         for (i, start) in self.starts.iter().enumerate() {
             check(start.kind.entry == (i == 0), "entry not first")?;
@@ -73,8 +74,37 @@ impl Flow {
         )
     }
 
-    /// Paths from each block, at most u32::MAX; checks that each block's edge values are the sums before them. Indices are checked.
-    fn count_paths(&self) -> Result<Vec<u32>, Invalid> {
+    /// By block, whether it is an arm of a merged branch. `None` if such a branch is not as [`Merged`](crate::flow::Merged) says. Indices of edges
+    /// and starts are checked.
+    fn arms(&self) -> Option<Vec<bool>> {
+        let mut is_arm = vec![false; self.blocks.len()];
+        for merged in &self.merged {
+            let in_order = merged.arms.windows(2).all(|w| w[0] < w[1]);
+            if !matches!(merged.arms.len(), 1 | 2) || !in_order {
+                return None;
+            }
+            for &arm in &merged.arms {
+                let arm = is_arm.get_mut(arm as usize)?;
+                if std::mem::replace(arm, true) {
+                    return None;
+                }
+            }
+            // The join of cut paths is a path start.
+            let only = self.edges_of(merged.head);
+            let leads = matches!(only, [e] if e.to == merged.join && matches!(e.kind, EdgeKind::Forward | EdgeKind::Cut));
+            if !leads {
+                return None;
+            }
+        }
+        let ascending = self.merged.windows(2).all(|w| w[0].head < w[1].head);
+        let outside = |block: u32| is_arm.get(block as usize) != Some(&true);
+        let starts = self.starts.iter().all(|s| outside(s.block));
+        let edges = self.edges.iter().all(|e| outside(e.from) && outside(e.to));
+        (ascending && starts && edges).then_some(is_arm)
+    }
+
+    /// Paths from each block that is no arm, at most u32::MAX; checks that each block's edge values are the sums before them. Indices are checked.
+    fn count_paths(&self, is_arm: &[bool]) -> Result<Vec<u32>, Invalid> {
         let blocks = self.blocks.len();
         let mut first = vec![0; blocks + 1];
         for edge in &self.edges {
@@ -91,7 +121,7 @@ impl Flow {
         let mut paths: Vec<u32> = vec![0; blocks];
         let mut stack = Vec::new();
         for root in 0..blocks {
-            if state[root] != NEW {
+            if state[root] != NEW || is_arm[root] {
                 continue;
             }
             state[root] = OPEN;

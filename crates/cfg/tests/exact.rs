@@ -4,10 +4,10 @@
 mod common;
 
 use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, PathBlocks};
-use borescope_cfg::{MAX_PATHS, Probe, Skip};
+use borescope_cfg::{MAX_PATHS, Probe, Settings, Skip};
 use borescope_classfile::{At, insn};
 use common::generate::{assemble, body, compile, jumble};
-use common::{Asm, Program, check, run, successors};
+use common::{Asm, FAST, Program, Run, check, successors};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,6 +83,11 @@ fn check_graph(program: &Program, flow: &Flow) {
         }
     }
     assert_eq!(covered, naive.reached);
+    // What is merged is one edge; tests/fast.rs says what is.
+    for merged in &flow.merged {
+        edges.retain(|e| e.0 != merged.head && !merged.arms.contains(&e.0));
+        edges.insert((merged.head, merged.join, None));
+    }
     let got: Vec<_> = flow
         .edges
         .iter()
@@ -183,7 +188,7 @@ fn check_numbers(flow: &Flow) {
 
 /// Every probe is where the splicer can put it, and none is idle.
 fn check_probes(program: &Program, flow: &Flow, probes: &[Probe]) {
-    assert!(matches!(probes[0], Probe::Enter { value: 0 }));
+    assert!(matches!(probes[0], Probe::Enter { value: 0, .. }));
     let reached = naive(program).reached;
     let mut caught = BTreeMap::new();
     for probe in &probes[1..] {
@@ -192,8 +197,11 @@ fn check_probes(program: &Program, flow: &Flow, probes: &[Probe]) {
             Probe::Add { value, .. } => assert_ne!(value, 0),
             Probe::Emit { .. } => {}
             Probe::Caught { bci, value } => assert_eq!(caught.insert(bci, value), None),
+            // tests/fast.rs says where and why.
+            Probe::Turn { .. } | Probe::Run { .. } | Probe::Unwind { .. } => {}
         }
-        match probe.at() {
+        let Some(at) = probe.at() else { continue };
+        match at {
             At::Entry => panic!("only Enter is at the entry"),
             At::Before(bci) => assert!(reached.contains(&bci)),
             At::FallThrough(to) => assert!(
@@ -221,30 +229,33 @@ fn check_probes(program: &Program, flow: &Flow, probes: &[Probe]) {
 
 /// Everything about one method; `seeds` choose the ways of the walks.
 fn check_all(program: &Program, seeds: &[u64]) {
-    let built = program.build();
-    if naive(program).handler_by_flow {
-        assert_eq!(built, Err(Skip::HandlerByFlow));
-        return;
-    }
-    let (flow, probes) = built.unwrap();
-    check_graph(program, &flow);
-    check_numbers(&flow);
-    check_probes(program, &flow, &probes);
-    for &seed in seeds {
-        walk(program, &flow, &probes, seed);
+    for merge in [false, true] {
+        let plain = Settings { merge, runs: false };
+        let built = program.build_with(plain);
+        if naive(program).handler_by_flow {
+            assert_eq!(built, Err(Skip::HandlerByFlow));
+            continue;
+        }
+        let (flow, probes) = built.unwrap();
+        check_graph(program, &flow);
+        check_numbers(&flow);
+        check_probes(program, &flow, &probes);
+        let (same_flow, run_probes) = program.build_with(Settings { merge, runs: true }).unwrap();
+        assert_eq!(same_flow, flow);
+        check_probes(program, &flow, &run_probes);
+        for &seed in seeds {
+            let run = walk(program, &flow, &probes, seed);
+            let by_runs = common::walk(program, &run_probes, seed);
+            assert_eq!(by_runs.told(), run.told(), "run probes tell something else");
+        }
     }
 }
 
-/// Walks at random (xorshift64*) and checks what the probes told.
-fn walk(program: &Program, flow: &Flow, probes: &[Probe], seed: u64) {
-    let mut state = seed | 1;
-    let run = run(program, probes, 400, |n| {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % n
-    });
+/// Walks at random and checks what the probes told; not for run probes.
+fn walk(program: &Program, flow: &Flow, probes: &[Probe], seed: u64) -> Run {
+    let run = common::walk(program, probes, seed);
     check(program, flow, &run);
+    run
 }
 
 proptest! {
@@ -271,7 +282,9 @@ proptest! {
         let mut builder = borescope_cfg::Builder::new();
         for body in &bodies {
             let program = compile(body);
-            let reused = builder.build_parts(&program.code, program.guards.iter().copied());
+            let reused = program.build_by(&mut builder, FAST);
+            prop_assert_eq!(reused, program.build_with(FAST));
+            let reused = program.build_by(&mut builder, Settings::default());
             prop_assert_eq!(reused, program.build());
         }
     }
@@ -301,7 +314,7 @@ proptest! {
     /// Garbage is refused, not fatal.
     #[test]
     fn hostile_code(code in prop::collection::vec(any::<u8>(), 0..60), guards in prop::collection::vec(any::<(u16, u16, u16)>(), 0..3)) {
-        if let Ok((flow, _)) = (Program { code, guards }).build() {
+        if let Ok((flow, _)) = (Program { code, guards }).build_with(FAST) {
             prop_assert_eq!(flow.validate(), Ok(()));
         }
     }
@@ -312,7 +325,7 @@ proptest! {
         let mut program = compile(&body);
         let at = at.index(program.code.len());
         program.code[at] = byte;
-        if let Ok((flow, _)) = program.build() {
+        if let Ok((flow, _)) = program.build_with(FAST) {
             prop_assert_eq!(flow.validate(), Ok(()));
         }
     }

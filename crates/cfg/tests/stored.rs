@@ -101,6 +101,7 @@ proptest! {
                 .map(|&(from, to, value)| Edge { from, to, kind: EdgeKind::Forward, value })
                 .collect(),
             num_paths,
+            merged: vec![],
             uncut_paths: String::new(),
         };
         prop_assert!(flow.validate().is_err());
@@ -225,10 +226,13 @@ fn the_largest_method() {
         from: 65_531,
         target: 32_763,
     };
-    let places: Vec<At> = probes.iter().map(|p| p.at()).collect();
+    let places: Vec<At> = probes.iter().filter_map(|p| p.at()).collect();
     assert_eq!(places, [At::Entry, jump, At::Before(65_534)]);
-    let too_long = vec![insn::NOP; 65_536];
-    let refused = borescope_cfg::Builder::new().build_parts(&too_long, []);
+    let too_long = common::Program {
+        code: vec![insn::NOP; 65_536],
+        guards: vec![],
+    };
+    let refused = too_long.build();
     assert!(matches!(refused, Err(Skip::Malformed(_))));
 }
 

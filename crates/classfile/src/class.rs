@@ -271,6 +271,19 @@ impl<'a> ClassFile<'a> {
         }
     }
 
+    /// Tag of the constant at an index (JVMS table 4.4-A); none if no constant has it.
+    pub fn constant_tag(&self, index: u16) -> Option<u8> {
+        self.entry(index)?.first().copied()
+    }
+
+    /// Internal name, not decoded, of the class of the Fieldref, Methodref or InterfaceMethodref at an index.
+    pub fn member_class_bytes(&self, index: u16) -> Option<&'a [u8]> {
+        match self.entry(index)? {
+            [9..=11, hi, lo, ..] => self.class_name_bytes(u16::from_be_bytes([*hi, *lo])),
+            _ => None,
+        }
+    }
+
     pub(crate) fn class_name_bytes(&self, index: u16) -> Option<&'a [u8]> {
         match self.entry(index)? {
             [CLASS, hi, lo, ..] => self.utf8_bytes(u16::from_be_bytes([*hi, *lo])),

@@ -9,6 +9,12 @@ use proptest::prelude::*;
 pub enum Stmt {
     Nop,
     Call,
+    /// A call that a run loop may have.
+    Math,
+    /// A division, which may throw.
+    Div,
+    /// One of [`SHORT`].
+    Short(usize),
     If(Vec<Stmt>),
     IfElse(Vec<Stmt>, Vec<Stmt>),
     /// Test at the top, goto at the bottom.
@@ -30,11 +36,39 @@ pub enum Stmt {
     Break,
 }
 
+/// Short branches: the way that the branch falls into, and the one that it jumps to if there is one.
+pub const SHORT: [(&[u8], Option<&[u8]>); 5] = [
+    (&[insn::IINC, 1, 1], None),
+    (&[insn::ILOAD_1, insn::ISTORE_2], None),
+    (&[insn::ICONST_1], Some(&[insn::ILOAD_1])),
+    (&[insn::ICONST_1, insn::ISTORE_1], Some(&[insn::NOP])),
+    // Too long.
+    (&[insn::IINC, 1, 1], Some(&[insn::IINC, 2, 1])),
+];
+
+/// Statements as they stand in run loops.
+pub fn quiet() -> impl Strategy<Value = Vec<Stmt>> {
+    let stmt = prop_oneof![
+        4 => (0..SHORT.len()).prop_map(Stmt::Short),
+        2 => Just(Stmt::Nop),
+        2 => Just(Stmt::Div),
+        1 => Just(Stmt::Math),
+        2 => Just(Stmt::BreakIf),
+        1 => Just(Stmt::ReturnIf),
+    ];
+    prop::collection::vec(stmt, 0..4)
+}
+
 /// Statements nested up to four deep.
 pub fn body() -> impl Strategy<Value = Vec<Stmt>> {
     let leaf = prop_oneof![
         4 => Just(Stmt::Nop),
-        4 => Just(Stmt::Call),
+        3 => Just(Stmt::Call),
+        1 => Just(Stmt::Math),
+        2 => Just(Stmt::Div),
+        3 => (0..SHORT.len()).prop_map(Stmt::Short),
+        2 => quiet().prop_map(Stmt::While),
+        2 => quiet().prop_map(Stmt::DoWhile),
         2 => Just(Stmt::BreakIf),
         1 => Just(Stmt::ContinueIf),
         1 => Just(Stmt::ReturnIf),
@@ -80,6 +114,22 @@ fn stmt(asm: &mut Asm, stmt: &Stmt, jumps: (Label, Label)) {
         }
         Stmt::Call => {
             asm.call();
+        }
+        Stmt::Math => {
+            asm.math();
+        }
+        Stmt::Div => {
+            asm.op(&[insn::IDIV]);
+        }
+        Stmt::Short(which) => {
+            let (way, other) = SHORT[*which];
+            let [or, end] = asm.labels();
+            asm.ifeq(or).op(way);
+            if let Some(other) = other {
+                asm.goto(end).bind(or).op(other).bind(end);
+            } else {
+                asm.bind(or);
+            }
         }
         Stmt::If(then) => {
             let end = asm.label();
@@ -175,6 +225,8 @@ fn stmt(asm: &mut Asm, stmt: &Stmt, jumps: (Label, Label)) {
 pub enum Insn {
     Nop,
     Call,
+    Math,
+    Increment,
     If(usize),
     Goto(usize),
     Switch(bool, Vec<usize>),
@@ -187,7 +239,9 @@ pub fn jumble() -> impl Strategy<Value = (Vec<Insn>, Vec<(usize, usize, usize)>)
     let target = 0usize..30;
     let insn = prop_oneof![
         3 => Just(Insn::Nop),
-        3 => Just(Insn::Call),
+        2 => Just(Insn::Call),
+        1 => Just(Insn::Math),
+        2 => Just(Insn::Increment),
         6 => target.clone().prop_map(Insn::If),
         3 => target.clone().prop_map(Insn::Goto),
         1 => (any::<bool>(), prop::collection::vec(target.clone(), 2..5))
@@ -220,9 +274,15 @@ pub fn assemble(insns: &[Insn], guards: &[(usize, usize, usize)], tidy: bool) ->
         asm.bind(labels[i]);
         let before_handler = tidy && handlers.contains(&(i + 1));
         match insn {
-            Insn::Nop | Insn::Call | Insn::If(_) if before_handler => asm.op(&[insn::RETURN]),
+            Insn::Nop | Insn::Call | Insn::Math | Insn::Increment | Insn::If(_)
+                if before_handler =>
+            {
+                asm.op(&[insn::RETURN])
+            }
             Insn::Nop => asm.op(&[insn::NOP]),
             Insn::Call => asm.call(),
+            Insn::Math => asm.math(),
+            Insn::Increment => asm.op(&[insn::IINC, 1, 1]),
             Insn::If(target) => asm.ifeq(to(*target)),
             Insn::Goto(target) => asm.goto(to(*target)),
             Insn::Switch(table, targets) => {

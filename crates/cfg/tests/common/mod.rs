@@ -5,8 +5,8 @@
 pub mod generate;
 pub mod show;
 
-use borescope_cfg::flow::{EdgeKind, Flow};
-use borescope_cfg::{Builder, Probe, Skip, Then};
+use borescope_cfg::flow::{Block, EdgeKind, Flow};
+use borescope_cfg::{Builder, Constants, Probe, Settings, Skip, Then};
 use borescope_classfile::At;
 use borescope_classfile::insn;
 
@@ -18,9 +18,51 @@ pub struct Program {
     pub guards: Vec<(u16, u16, u16)>,
 }
 
+/// The constant pool of all methods under test: index 1 is a method of anything, 2 one of Math, 3 to 8 constants of these tags.
+pub struct Pool;
+
+pub const MATH: u8 = 2;
+
+impl Constants for Pool {
+    fn tag(&self, index: u16) -> Option<u8> {
+        match index {
+            1 | 2 => Some(10),
+            3..=8 => Some(index as u8),
+            _ => None,
+        }
+    }
+
+    fn member_class(&self, index: u16) -> Option<&[u8]> {
+        match index {
+            1 => Some(b"Anything"),
+            2 => Some(b"java/lang/Math"),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that the builder may do.
+pub const FAST: Settings = Settings {
+    merge: true,
+    runs: true,
+};
+
 impl Program {
+    /// Plain Ball-Larus.
     pub fn build(&self) -> Result<(Flow, Vec<Probe>), Skip> {
-        Builder::new().build_parts(&self.code, self.guards.iter().copied())
+        self.build_with(Settings::default())
+    }
+
+    pub fn build_with(&self, settings: Settings) -> Result<(Flow, Vec<Probe>), Skip> {
+        self.build_by(&mut Builder::new(), settings)
+    }
+
+    pub fn build_by(
+        &self,
+        builder: &mut Builder,
+        settings: Settings,
+    ) -> Result<(Flow, Vec<Probe>), Skip> {
+        builder.build_parts(&self.code, self.guards.iter().copied(), &Pool, settings)
     }
 }
 
@@ -73,6 +115,11 @@ impl Asm {
     /// An instruction that may throw (invokestatic of anything).
     pub fn call(&mut self) -> &mut Self {
         self.op(&[insn::INVOKESTATIC, 0, 1])
+    }
+
+    /// A call that a run loop may have, which may throw.
+    pub fn math(&mut self) -> &mut Self {
+        self.op(&[insn::INVOKESTATIC, 0, MATH])
     }
 
     pub fn branch(&mut self, opcode: u8, label: Label) -> &mut Self {
@@ -184,7 +231,7 @@ pub fn successors(code: &[u8], bci: u16) -> Vec<(bool, u16)> {
 
 /// Whether the interpreter may throw at this instruction.
 fn may_throw(opcode: u8) -> bool {
-    opcode == insn::INVOKESTATIC || opcode == insn::ATHROW
+    [insn::INVOKESTATIC, insn::IDIV, insn::ATHROW].contains(&opcode)
 }
 
 /// What a probe told the engine.
@@ -207,9 +254,93 @@ pub struct Run {
     pub caught: Vec<usize>,
     /// Whether it left the method (else the walk was stopped).
     pub left: bool,
+    /// Turns told where a run loop is left by an edge, and by an exception.
+    pub turns: [u64; 2],
 }
 
-/// Runs one activation: `choose(n)` picks one of n > 1 ways. Stops after `limit` instructions.
+impl Run {
+    /// What the engine heard, in order.
+    pub fn told(&self) -> Vec<Event> {
+        self.events.iter().map(|e| e.1).collect()
+    }
+}
+
+/// The locals of the probes.
+struct Engine<'a> {
+    probes: &'a [Probe],
+    r: u32,
+    n: u64,
+}
+
+impl Engine<'_> {
+    /// Runs the probes of a place.
+    fn fire(&mut self, run: &mut Run, at: At) {
+        for probe in self.probes.iter().filter(|p| p.at() == Some(at)) {
+            let event = match *probe {
+                Probe::Enter { value, .. } => {
+                    (self.r, self.n) = (value, 0);
+                    Event::Enter
+                }
+                Probe::Add { value, .. } => {
+                    self.r = self.sum(value);
+                    continue;
+                }
+                Probe::Emit { add, then, .. } => {
+                    assert_eq!(self.n, 0, "turns are told late");
+                    let id = self.sum(add);
+                    if let Then::Restart(value) = then {
+                        self.r = value;
+                    }
+                    Event::Id(id, then)
+                }
+                Probe::Turn { .. } => {
+                    self.n += 1;
+                    continue;
+                }
+                Probe::Run { id, .. } => {
+                    run.turns[0] += self.flush(run, id);
+                    continue;
+                }
+                Probe::Unwind { .. } => panic!("an unwind has no place"),
+                Probe::Caught { bci, value } => {
+                    self.r = value;
+                    Event::Caught(bci)
+                }
+            };
+            run.events.push((run.trace.len(), event));
+        }
+    }
+
+    fn sum(&self, value: u32) -> u32 {
+        self.r.checked_add(value).expect("path register overflows")
+    }
+
+    /// Tells the turns of a run loop.
+    fn flush(&mut self, run: &mut Run, id: u32) -> u64 {
+        let turns = std::mem::take(&mut self.n);
+        for _ in 0..turns {
+            let told = std::mem::replace(&mut self.r, id);
+            let event = Event::Id(told, Then::Restart(id));
+            run.events.push((run.trace.len(), event));
+        }
+        turns
+    }
+
+    /// An exception that no handler of the method's own catches, or the walk's limit.
+    fn unwind(&mut self, run: &mut Run, bci: u16) {
+        let covers = |range: &&(u16, u16)| (range.0..range.1).contains(&bci);
+        for probe in self.probes {
+            if let Probe::Unwind { ranges, id } = probe
+                && ranges.iter().find(covers).is_some()
+            {
+                run.turns[1] += self.flush(run, *id);
+            }
+        }
+        assert_eq!(self.n, 0, "turns are lost");
+    }
+}
+
+/// Runs one activation: `choose(n)` picks one of n > 1 ways. Stops after `limit` instructions, and tells the turns up to there.
 pub fn run(
     program: &Program,
     probes: &[Probe],
@@ -218,38 +349,17 @@ pub fn run(
 ) -> Run {
     let mut choose = |n| if n > 1 { choose(n) } else { 0 };
     let mut run = Run::default();
-    let mut r: u32 = 0xDEAD_BEEF; // Whatever the slot held.
-    let mut fire = |run: &mut Run, at: At| {
-        for probe in probes.iter().filter(|p| p.at() == at) {
-            let event = match *probe {
-                Probe::Enter { value } => {
-                    r = value;
-                    Event::Enter
-                }
-                Probe::Add { value, .. } => {
-                    r = r.checked_add(value).expect("path register overflows");
-                    continue;
-                }
-                Probe::Emit { add, then, .. } => {
-                    let id = r.checked_add(add).expect("path register overflows");
-                    if let Then::Restart(value) = then {
-                        r = value;
-                    }
-                    Event::Id(id, then)
-                }
-                Probe::Caught { bci, value } => {
-                    r = value;
-                    Event::Caught(bci)
-                }
-            };
-            run.events.push((run.trace.len(), event));
-        }
+    // Whatever the slots held.
+    let mut engine = Engine {
+        probes,
+        r: 0xDEAD_BEEF,
+        n: 0xDEAD_BEEF,
     };
-    fire(&mut run, At::Entry);
+    engine.fire(&mut run, At::Entry);
     let mut bci = 0u16;
     while run.trace.len() < limit {
         run.trace.push(bci);
-        fire(&mut run, At::Before(bci));
+        engine.fire(&mut run, At::Before(bci));
         let op = program.code[usize::from(bci)];
         if may_throw(op) && (op == insn::ATHROW || choose(4) == 0) {
             // The exception's class decides among the handlers: any, or none.
@@ -261,6 +371,7 @@ pub fn run(
                 .collect();
             let pick = choose(covering.len() + 1);
             let Some(&handler) = covering.get(pick) else {
+                engine.unwind(&mut run, bci);
                 run.left = true;
                 return run;
             };
@@ -274,7 +385,7 @@ pub fn run(
             return run;
         }
         let (jump, target) = ways[choose(ways.len())];
-        fire(
+        engine.fire(
             &mut run,
             if jump {
                 At::Taken { from: bci, target }
@@ -284,7 +395,19 @@ pub fn run(
         );
         bci = target;
     }
+    engine.unwind(&mut run, bci);
     run
+}
+
+/// Runs one activation that goes its way at random (xorshift64*).
+pub fn walk(program: &Program, probes: &[Probe], seed: u64) -> Run {
+    let mut state = seed | 1;
+    run(program, probes, 400, |n| {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % n
+    })
 }
 
 /// Instructions in a path, in order.
@@ -302,8 +425,17 @@ pub fn bcis(program: &Program, flow: &Flow, blocks: &[u32]) -> Vec<u16> {
 }
 
 /// Compares what the probes told with what was executed: each ID decodes to exactly the instructions executed since the path's
-/// start, all are accounted for, and unfinished paths = activations + handler entries - IDs emitted at returns and throws.
+/// start (but those on the ways of merged branches), all are accounted for, and unfinished paths = activations + handler entries - IDs emitted at returns and throws.
+///
+/// Where each ID was emitted counts, so this is for probes without run loops.
 pub fn check(program: &Program, flow: &Flow, run: &Run) {
+    let arms: Vec<&Block> = flow
+        .merged
+        .iter()
+        .flat_map(|m| &m.arms)
+        .map(|&arm| &flow.blocks[arm as usize])
+        .collect();
+    let on_arm = |bci: &u16| arms.iter().any(|arm| (arm.start..arm.end).contains(bci));
     let mut events = run.events.iter().peekable();
     assert_eq!(events.next(), Some(&(0, Event::Enter)));
     let mut caught = run.caught.iter().peekable();
@@ -337,12 +469,8 @@ pub fn check(program: &Program, flow: &Flow, run: &Run) {
                 unfinished += 1;
                 // Only an exception in the middle or the walk's limit leaves a path unfinished.
                 if is_caught || run.left {
-                    let last = run.trace[end - 1];
-                    assert_eq!(
-                        program.code[usize::from(last)],
-                        insn::INVOKESTATIC,
-                        "lost path"
-                    );
+                    let last = program.code[usize::from(run.trace[end - 1])];
+                    assert!(may_throw(last) && last != insn::ATHROW, "lost path");
                 }
             } else {
                 assert_eq!(segment, end, "instructions outside any path");
@@ -379,11 +507,9 @@ pub fn check(program: &Program, flow: &Flow, run: &Run) {
             "loop" => kind.loop_head,
             _ => kind.cut,
         });
-        assert_eq!(
-            bcis(program, flow, &path.blocks),
-            run.trace[segment..at],
-            "ID {id}"
-        );
+        let executed = run.trace[segment..at].iter().copied();
+        let executed: Vec<u16> = executed.filter(|bci| !on_arm(bci)).collect();
+        assert_eq!(bcis(program, flow, &path.blocks), executed, "ID {id}");
         assert_eq!(flow.encode(&path.blocks, path.end, path.next), Some(id));
         segment = at;
         match then {
@@ -395,7 +521,7 @@ pub fn check(program: &Program, flow: &Flow, run: &Run) {
                 };
                 assert!(matches!(path.end, EdgeKind::Back | EdgeKind::Cut));
                 start = Some((path.next.unwrap(), why));
-                if let Some(&bci) = run.trace.get(at) {
+                if let Some(&bci) = run.trace[at..].iter().find(|bci| !on_arm(bci)) {
                     assert_eq!(flow.blocks[path.next.unwrap() as usize].start, bci);
                 }
             }

@@ -62,7 +62,14 @@ fn sum(value: u32) -> String {
 
 fn action(probe: &Probe) -> String {
     match *probe {
-        Probe::Enter { value } => format!("s = enter(); r = {value}"),
+        Probe::Enter { value, turns } => {
+            let turns = if turns.is_some() { "; n = 0" } else { "" };
+            format!("s = enter(); r = {value}{turns}")
+        }
+        Probe::Turn { .. } => "n += 1".to_owned(),
+        Probe::Run { id, .. } | Probe::Unwind { id, .. } => {
+            format!("if n > 0: hit r once, {id} n - 1 times; r = {id}; n = 0")
+        }
         Probe::Add { value, .. } => format!("r += {value}"),
         Probe::Caught { value, .. } => format!("caught(s); r = {value}"),
         Probe::Emit { add, then, .. } => match then {
@@ -76,7 +83,7 @@ fn action(probe: &Probe) -> String {
 /// The code with the probes where they run.
 fn listing(program: &Program, flow: &Flow, probes: &[Probe], out: &mut String) {
     let mut line = |text: String| writeln!(out, "{}", text.trim_end()).unwrap();
-    let at = |place: At| probes.iter().filter(move |p| p.at() == place);
+    let at = |place: At| probes.iter().filter(move |p| p.at() == Some(place));
     for probe in at(At::Entry) {
         line(format!("          {}", action(probe)));
     }
@@ -97,7 +104,7 @@ fn listing(program: &Program, flow: &Flow, probes: &[Probe], out: &mut String) {
         };
         line(format!("{name} {bci:4}  {}", mnemonic(program, bci)));
         for probe in probes {
-            if let At::Taken { from, target } = probe.at()
+            if let Some(At::Taken { from, target }) = probe.at()
                 && from == bci
             {
                 line(format!("          jumping to {target}: {}", action(probe)));
