@@ -4,6 +4,13 @@
 //! Besides its parent, each node has a *link*: the node of the same n-gram without its first ID. An edge (window w, ID c) of the
 //! automaton counts for every suffix of w.c, so [`Builder`] adds it at the node of w.c only and sums along the links once, at the
 //! end. A node is made after its parent and after its link; one backward pass over the nodes therefore does.
+//!
+//! A profile whose memory was bounded has *truncated* edges too ([`Builder::truncated_edge`]). Then a node's count is a lower bound, and
+//! [`KIpf::upper`] and [`KIpf::upper_of`] give the upper one; level 1 stays exact.
+
+mod bounds;
+
+pub use bounds::Bounds;
 
 use crate::hash::mix;
 use crate::{Error, check_k};
@@ -38,7 +45,7 @@ pub struct Entry {
     pub depth: u32,
     /// Last path ID of the n-gram.
     pub id: u32,
-    /// Occurrences of the n-gram.
+    /// Occurrences of the n-gram; at least so many where the forest is not exact.
     pub count: u64,
 }
 
@@ -50,11 +57,17 @@ pub struct KIpf {
     /// Open-addressing table from (parent, ID) to the child: upper half of the hash, then the node. The hash half spares most looks
     /// at nodes that are not the one sought, each a cache miss in a large forest.
     index: Vec<u64>,
+    /// Of each slot; empty where all counts are exact.
+    bounds: Vec<Bounds>,
 }
 
 impl KIpf {
     /// An empty forest, for k in 1..=[`crate::MAX_K`].
     pub fn new(k: u32) -> Result<KIpf, Error> {
+        check_k(k).map(KIpf::empty)
+    }
+
+    fn empty(k: u32) -> KIpf {
         let root = Slot {
             count: 0,
             id: NONE,
@@ -64,11 +77,12 @@ impl KIpf {
             sibling: NONE,
             depth: 0,
         };
-        Ok(KIpf {
-            k: check_k(k)?,
+        KIpf {
+            k,
             slots: vec![root],
             index: vec![FREE; 16],
-        })
+            bounds: Vec::new(),
+        }
     }
 
     /// The forest of an automaton's edges: (window, ID, count), in any order. Only the last k-1 IDs of a window matter. Edges of one
@@ -89,6 +103,14 @@ impl KIpf {
         k: u32,
         nodes: impl IntoIterator<Item = (Option<u32>, u32, u64)>,
     ) -> Result<KIpf, Error> {
+        Ok(KIpf::listed(k, nodes)?.0)
+    }
+
+    /// The forest of a listing, and the node of each of its entries.
+    fn listed(
+        k: u32,
+        nodes: impl IntoIterator<Item = (Option<u32>, u32, u64)>,
+    ) -> Result<(KIpf, Vec<u32>), Error> {
         let mut forest = KIpf::new(k)?;
         let mut made: Vec<u32> = Vec::new();
         for (at, (parent, id, count)) in nodes.into_iter().enumerate() {
@@ -102,7 +124,7 @@ impl KIpf {
             }
             made.push(forest.add_child(Node(above), id, count).0);
         }
-        Ok(forest)
+        Ok((forest, made))
     }
 
     /// k: the length of the longest n-grams.
@@ -135,6 +157,15 @@ impl KIpf {
         if count == 0 {
             return;
         }
+        if !self.is_exact() {
+            let mut one = Builder {
+                forest: KIpf::empty(self.k),
+                window: Vec::new(),
+                truncated: Vec::new(),
+            };
+            one.edge(window, id, count);
+            return self.merge_bounded(&one.finish());
+        }
         let window = &window[window.len().saturating_sub(self.k as usize - 1)..];
         let above = window.iter().fold(ROOT, |v, &id| self.child_or_make(v, id));
         let mut v = self.child_or_make(above, id);
@@ -149,6 +180,12 @@ impl KIpf {
     pub fn add_ngram(&mut self, ids: &[u32], count: u64) -> Result<(), Error> {
         match ids.split_last() {
             Some((&last, front)) if ids.len() <= self.k as usize => {
+                if !self.is_exact() {
+                    let mut one = KIpf::empty(self.k);
+                    one.add_ngram(ids, count)?;
+                    self.merge_bounded(&one);
+                    return Ok(());
+                }
                 let above = front.iter().fold(ROOT, |v, &id| self.child_or_make(v, id));
                 self.add_child(Node(above), last, count);
                 Ok(())
@@ -162,21 +199,34 @@ impl KIpf {
         if self.k != other.k {
             return Err(Error::Merge(self.k, other.k));
         }
+        if self.is_exact() && other.is_exact() {
+            self.add_counts(other);
+        } else {
+            self.merge_bounded(other);
+        }
+        Ok(())
+    }
+
+    /// Adds the counts of another forest, with no regard to bounds.
+    fn add_counts(&mut self, other: &KIpf) {
         let mut here = vec![ROOT];
         for slot in &other.slots[1..] {
             let node = self.add_child(Node(here[slot.parent as usize]), slot.id, slot.count);
             here.push(node.0);
         }
-        Ok(())
     }
 
     /// The forest for a smaller k: the levels 1..=k of this one.
     pub fn truncated(&self, k: u32) -> Result<KIpf, Error> {
         let k = k.min(self.k);
-        KIpf::from_nodes(k, self.entries(k).map(|e| (e.parent, e.id, e.count)))
+        KIpf::from_bounded_nodes(
+            k,
+            self.entries(k)
+                .map(|(node, e)| (e.parent, e.id, e.count, self.bounds(node))),
+        )
     }
 
-    /// Occurrences of an n-gram; 0 if it is longer than k.
+    /// Occurrences of an n-gram; 0 if it is longer than k. Where the forest is not exact, at least so many.
     #[must_use]
     pub fn count(&self, ids: &[u32]) -> u64 {
         match self.find(ids) {
@@ -235,10 +285,10 @@ impl KIpf {
     /// All nodes, depth first, siblings by falling count, then by ID: the same for equal forests however they were made. (Leaves of
     /// count 0, windows that no item followed, are left out.)
     pub fn nodes(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.entries(self.k)
+        self.entries(self.k).map(|(_, entry)| entry)
     }
 
-    fn entries(&self, k: u32) -> impl Iterator<Item = Entry> + '_ {
+    fn entries(&self, k: u32) -> impl Iterator<Item = (Node, Entry)> + '_ {
         let mut todo: Vec<(Node, Option<u32>)> =
             self.roots().into_iter().rev().map(|v| (v, None)).collect();
         let mut at = 0;
@@ -254,12 +304,13 @@ impl KIpf {
                 todo.extend(self.children(node).into_iter().rev().map(|v| (v, Some(at))));
             }
             at += 1;
-            Some(Entry {
+            let entry = Entry {
                 parent,
                 depth: slot.depth,
                 id: slot.id,
                 count: slot.count,
-            })
+            };
+            Some((node, entry))
         })
     }
 
@@ -296,7 +347,8 @@ impl KIpf {
     }
 
     /// The automaton's edges that give this forest, as (window . ID, count): the way back from [`KIpf::from_edges`]. The edge to n-gram
-    /// g counts the items that no longer n-gram ends at: all of them for a g of length k, else `c(g) - sum over x of c(x.g)`.
+    /// g counts the items that no longer n-gram ends at: all of them for a g of length k, else `c(g) - sum over x of c(x.g)`. (Of a
+    /// forest that is not exact: edges that give its lower bounds.)
     pub fn edges(&self) -> impl Iterator<Item = (Vec<u32>, u64)> + '_ {
         let mut own: Vec<u64> = self.slots.iter().map(|s| s.count).collect();
         for slot in &self.slots[1..] {
@@ -427,10 +479,10 @@ fn hash(parent: u32, id: u32) -> u64 {
     mix(u64::from(parent) << 32 | u64::from(id))
 }
 
-/// Equal if they have the same k, n-grams and counts.
+/// Equal if they have the same k, n-grams, counts and bounds.
 impl PartialEq for KIpf {
     fn eq(&self, other: &KIpf) -> bool {
-        self.k == other.k && self.nodes().eq(other.nodes())
+        self.k == other.k && self.bounded_nodes().eq(other.bounded_nodes())
     }
 }
 
@@ -442,6 +494,8 @@ pub struct Builder {
     forest: KIpf,
     /// The last window given, and the nodes of its prefixes.
     window: Vec<(u32, u32)>,
+    /// Counts of truncated edges at the node they were added to; may be shorter than the forest.
+    truncated: Vec<u64>,
 }
 
 impl Builder {
@@ -450,6 +504,7 @@ impl Builder {
         Ok(Builder {
             forest: KIpf::new(k)?,
             window: Vec::new(),
+            truncated: Vec::new(),
         })
     }
 
@@ -458,6 +513,12 @@ impl Builder {
         if count == 0 {
             return;
         }
+        let node = self.at(window);
+        self.forest.add_child(node, id, count);
+    }
+
+    /// The node of the last k-1 IDs of a window.
+    fn at(&mut self, window: &[u32]) -> Node {
         let window = &window[window.len().saturating_sub(self.forest.k as usize - 1)..];
         let same = self
             .window
@@ -471,8 +532,7 @@ impl Builder {
             let v = self.forest.child_or_make(above, id);
             self.window.push((id, v));
         }
-        let above = self.window.last().map_or(ROOT, |w| w.1);
-        self.forest.add_child(Node(above), id, count);
+        Node(self.window.last().map_or(ROOT, |w| w.1))
     }
 
     /// The empty window: where an activation starts.
@@ -497,6 +557,8 @@ impl Builder {
     #[must_use]
     pub fn finish(mut self) -> KIpf {
         let slots = &mut self.forest.slots;
+        let bounded = !self.truncated.is_empty();
+        let own: Vec<u64> = slots.iter().map(|s| s.count).filter(|_| bounded).collect();
         for v in (1..slots.len()).rev() {
             let Slot { count, link, .. } = slots[v];
             if link != ROOT {
@@ -504,6 +566,10 @@ impl Builder {
                 slots[link as usize].count = count;
             }
         }
-        self.forest
+        if bounded {
+            Builder::bound(self.forest, self.truncated, &own)
+        } else {
+            self.forest
+        }
     }
 }
