@@ -5,6 +5,8 @@ use anyhow::{Result, ensure};
 use borescope_profile::{Existing, seal};
 use borescope_spool::counters::{Counters, Damage};
 use borescope_spool::layout::{Engine, HEADER_BYTES, Stop};
+use borescope_spool::log::LogReader;
+use borescope_spool::meta::{Counting, Record};
 use borescope_spool::source::FileSource;
 use std::fs::File;
 use std::path::Path;
@@ -70,11 +72,12 @@ pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
         counter_bytes: header.allocated.saturating_sub(HEADER_BYTES),
         ..Profile::default()
     };
-    let (mut rows, mut edges, mut items, mut looked_up) = (0, 0, 0, 0);
+    let (mut rows, mut edges, mut runs, mut items, mut looked_up) = (0, 0, 0, 0, 0);
     let mut ksf = Forest::default();
     let mut damage = Damage::default();
     for row in counters.rows() {
         rows += 1;
+        runs += u64::from(row.run.is_some());
         if header.engine == Engine::Ksf {
             let mut nodes: Vec<(Option<u32>, u32)> = Vec::new();
             // Places of the nodes on the way to the last one.
@@ -114,6 +117,8 @@ pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
         }
         Engine::Automaton => {
             out.rows = Some(rows);
+            out.run_slots = Some(runs);
+            out.fixed_counters = Some(fixed_counters(spool, &counters)?);
             // Each edge is made once, and then its target is sought by a hash of its window.
             out.hash_operations = Some(looked_up + edges);
         }
@@ -137,6 +142,28 @@ pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
         out.kipf_leaf_depth = all.leaf_depth();
     }
     Ok(out)
+}
+
+/// Paths that ran of methods whose counts are at fixed offsets.
+fn fixed_counters(spool: &Path, counters: &Counters<FileSource>) -> Result<u64> {
+    let log = std::fs::read(spool.join("meta.log"))?;
+    let slots = counters.slots();
+    let mut used = 0;
+    for record in LogReader::new(&log) {
+        let Record::Class(class) = record else {
+            continue;
+        };
+        for method in class
+            .methods
+            .iter()
+            .filter(|m| m.counting == Counting::Slots)
+        {
+            let counts = slots.counts(method.index, method.flow.num_paths);
+            let counts = counts.map_err(anyhow::Error::msg)?;
+            used += counts.iter().filter(|c| **c > 0).count() as u64;
+        }
+    }
+    Ok(used)
 }
 
 #[cfg(test)]

@@ -400,7 +400,9 @@ impl View<'_> {
             let (what, value): (&str, &Field) = match engine {
                 "blpp-hash" => ("table items", &|p| number(p.edges)),
                 "ksf" | "ksf-split" => ("k-SF nodes", &|p| number(p.ksf_nodes)),
-                _ => ("edges (counters) of rows", &|p| number(p.edges)),
+                _ => ("counters (edges of rows, fixed ones, run slots)", &|p| {
+                    number(Some(p.edges? + p.fixed_counters? + p.run_slots?))
+                }),
             };
             let title = format!("space, {what}, {engine}");
             self.figure(text, 11, &title, what, &field(columns.clone(), value))?;

@@ -74,6 +74,10 @@ pub struct Profile {
     pub rows: Option<u64>,
     /// Counters in use: edges of rows, items of hash tables.
     pub edges: Option<u64>,
+    /// Counters at fixed offsets that are in use (of all threads together).
+    pub fixed_counters: Option<u64>,
+    /// Run slots in use.
+    pub run_slots: Option<u64>,
     /// Nodes of all k-SF.
     pub ksf_nodes: Option<u64>,
     /// Average number of children of the inner nodes of all k-SF.
