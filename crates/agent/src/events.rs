@@ -166,6 +166,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             engine: o.engine,
             k: o.k,
             memory: o.memory,
+            rows: o.rows,
         },
     )
     .map_err(|e| format!("cannot map counter memory in `{}`: {e}", dir.display()))?;

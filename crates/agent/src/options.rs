@@ -8,6 +8,8 @@ use borescope_spool::layout::Engine;
 
 /// Largest k.
 pub const MAX_K: u32 = 64;
+/// Default limit of rows.
+pub const DEFAULT_ROWS: u32 = 4096;
 /// Default limit of counter memory for one JVM.
 pub const DEFAULT_MEMORY: u64 = 2 << 30;
 
@@ -30,6 +32,8 @@ pub struct Options {
     pub straight_line: bool,
     /// Limit of counter memory in bytes.
     pub memory: u64,
+    /// Limit of rows for each method and thread.
+    pub rows: u32,
     /// Only check that the agent can start; instrument nothing.
     pub probe_only: bool,
 }
@@ -46,6 +50,7 @@ impl Options {
             merge: true,
             straight_line: false,
             memory: DEFAULT_MEMORY,
+            rows: DEFAULT_ROWS,
             probe_only: false,
         };
         for part in text.split(',').filter(|p| !p.is_empty()) {
@@ -83,6 +88,13 @@ impl Options {
                             )
                         })?;
                 }
+                "rows" => {
+                    o.rows = value
+                        .parse()
+                        .ok()
+                        .filter(|rows| *rows >= 2)
+                        .ok_or_else(|| format!("rows must be a number from 2 on, not `{value}`"))?;
+                }
                 "branches" => {
                     o.merge = match value {
                         "merge" => true,
@@ -100,7 +112,7 @@ impl Options {
                 "probe" => o.probe_only = true,
                 _ => {
                     return Err(format!(
-                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, branches, straight, memory"
+                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, branches, straight, memory, rows"
                     ));
                 }
             }

@@ -63,6 +63,7 @@ fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
             engine,
             k,
             memory: 64 << 20,
+            rows: u32::MAX,
         },
         &PATHS,
     );
@@ -163,6 +164,7 @@ fn memory_limit_stops_counting_and_says_so() {
             engine: Engine::Automaton,
             k: 16,
             memory: 1 << 20,
+            rows: u32::MAX,
         },
         &[16],
     );
@@ -197,6 +199,7 @@ fn slots_are_found_in_the_file_at_their_index() {
         engine: Engine::Automaton,
         k: 4,
         memory: 64 << 20,
+        rows: u32::MAX,
     };
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
     // One arena from the start, one from the middle, one reused; the shared one of a virtual thread; enough methods for several pieces.
@@ -258,6 +261,7 @@ fn threads_share_where_memory_for_slots_ends() {
         engine: Engine::Automaton,
         k: 4,
         memory: 1 << 20,
+        rows: u32::MAX,
     };
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
     c.reserve(&[64; 100]).unwrap();

@@ -165,10 +165,18 @@ pub mod row {
     pub const TABLE: u64 = 40;
     /// u32 shift of the hash: slot = (id * HASH_MUL as u32) >> shift.
     pub const SHIFT: u64 = 48;
-    /// u32 flags: bit 0 = in a shared arena (atomic counts); bit 1 = *truncated*: what came before the window is not known, because there
-    /// was no room for a longer one (windows of k-1 IDs and those that begin with the activation never are; the truncated root has the
-    /// empty window); bits 8.. = arena.
+    /// u32 flags: bit 0 = in a shared arena (atomic counts); bit 1 = *truncated*: the window is shorter than k-1 IDs though
+    /// the activation has more, because there was no room for a longer one; bits 2..7 = the IDs in the window of a truncated row (its parents
+    /// may know more); bits 8.. = arena.
     pub const FLAGS: u64 = 52;
+    /// Bit of FLAGS.
+    pub const SHARED: u32 = 1;
+    /// Bit of FLAGS.
+    pub const TRUNCATED: u32 = 2;
+    /// Where the window's length is in FLAGS.
+    pub const LENGTH_SHIFT: u32 = 2;
+    /// Mask of the length, shifted.
+    pub const LENGTH_MASK: u32 = 63;
     /// u64 address of the real edge table (hash rows): the one the reader reads.
     pub const REAL_TABLE: u64 = 56;
 }

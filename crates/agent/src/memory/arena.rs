@@ -55,6 +55,8 @@ pub struct Arena {
     pub step: u64,
     /// Rows by hash of (method, window).
     pub rows: HashMap<u64, Addr, BuildHasherDefault<Hashed>>,
+    /// How many rows each method has, roots left aside.
+    pub rows_of: HashMap<u32, u32>,
     /// Outgrown edge tables by log2 of their slots.
     pub free_tables: Vec<Vec<Addr>>,
 }

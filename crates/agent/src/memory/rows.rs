@@ -28,6 +28,8 @@ pub struct Setup {
     pub k: u32,
     /// Bytes that `counters.bin` may reach.
     pub memory: u64,
+    /// Rows that a method may have in an arena.
+    pub rows: u32,
 }
 
 /// All counters of this JVM.
@@ -37,6 +39,7 @@ pub struct Counters {
     pub threads: Threads,
     engine: Engine,
     k: u32,
+    rows: u32,
     /// By method index: its number of paths, and whether it has run loops ([`RUNS`]).
     methods: RwLock<Vec<u32>>,
     dense_sink: Addr,
@@ -80,6 +83,7 @@ impl Counters {
             file,
             engine: setup.engine,
             k: setup.k,
+            rows: setup.rows,
             methods: RwLock::default(),
         })
     }
@@ -166,7 +170,7 @@ impl Counters {
             add64(root + row::ENTERS, 1);
             return root;
         }
-        let root = match self.new_row(&mut arena, id, method, NO_ID, 0) {
+        let root = match self.new_row(&mut arena, id, method, NO_ID, 0, 0) {
             Some(r) => r,
             None => self.sink(self.method(method).0 <= dense_limit(self.engine)),
         };
@@ -266,13 +270,14 @@ impl Counters {
             );
         }
         if left > 0 {
-            at = self.miss(at, r, false);
-            self.more(at, r, left - 1);
+            let loops = at;
+            at = self.miss(loops, r, false);
+            self.more(loops, r, left - 1);
         }
         at
     }
 
-    /// Adds to an edge that is there, if it is.
+    /// Adds to an edge that has just been taken.
     fn more(&self, s: Addr, r: u32, n: u64) {
         if s == self.dense_sink || s == self.hash_sink() {
             add64(self.base() + header::LOST, n);
@@ -404,33 +409,91 @@ impl Counters {
 
     // ---- the automaton
 
-    /// The row for the last k - 1 IDs after `r` was appended to the window of `s`.
+    /// The row for the last k - 1 IDs after `r` was appended to the window of `s`. Where there is no room for it, that of the longest
+    /// suffix that has one, grown by one ID if there is room for that: so what comes often gets long windows in time.
     fn target(&self, arena: &mut Arena, id: u32, s: Addr, r: u32) -> Option<Addr> {
         if self.k == 1 {
             return Some(s);
         }
         let method = load32(s + row::METHOD);
+        let full = self.k as usize - 1;
         let mut window = [0; layout_window()];
         let n = 1 + self.window(s, &mut window[1..]);
         window[0] = r;
-        let window = &window[..n.min(self.k as usize - 1)];
-        let mut key = window_hash(method, window);
+        let window = &window[..n.min(full)];
+        let known = load32(s + row::FLAGS) & row::TRUNCATED == 0 || window.len() == full;
+        let key = match self.look_up(arena, method, window, !known) {
+            Ok(found) => return Some(found),
+            Err(key) => key,
+        };
+        let made = *arena.rows_of.entry(method).or_default();
+        if made < self.rows / 2 && known {
+            if let Some(new) = self.new_row(arena, id, method, r, s, 0) {
+                arena.rows.insert(key, new);
+                *arena.rows_of.entry(method).or_default() += 1;
+                return Some(new);
+            }
+        }
+        // The longest suffix with a row; `free` = the place of the next longer one.
+        let mut free = (window.len() == full).then_some((full, key));
+        for length in (0..=window.len().min(full - 1)).rev() {
+            let found = self.look_up(arena, method, &window[..length], true);
+            let (length, key) = match (found, free) {
+                (Err(key), _) if length > 0 => {
+                    free = Some((length, key));
+                    continue;
+                }
+                // There is always room for the truncated root, as long as there is memory.
+                (Err(key), _) => (0, key),
+                (Ok(_), Some(free)) if made < self.rows => free,
+                (Ok(found), _) => return Some(found),
+            };
+            let last = if length == 0 { NO_ID } else { r };
+            let flags = match length == full {
+                true => 0,
+                false => row::TRUNCATED | (length as u32) << row::LENGTH_SHIFT,
+            };
+            let Some(new) = self.new_row(arena, id, method, last, s, flags) else {
+                return found.ok();
+            };
+            arena.rows.insert(key, new);
+            *arena.rows_of.entry(method).or_default() += u32::from(length > 0);
+            return Some(new);
+        }
+        None
+    }
+
+    /// The row of a window, newest ID first; `Err` = the key under which to enter it.
+    fn look_up(
+        &self,
+        arena: &Arena,
+        method: u32,
+        window: &[u32],
+        truncated: bool,
+    ) -> Result<Addr, u64> {
+        let mut key = window_hash(method, window) ^ u64::from(truncated);
         let mut other = [0; layout_window()];
         while let Some(&found) = arena.rows.get(&key) {
             let n = self.window(found, &mut other);
-            if load32(found + row::METHOD) == method && other[..n] == *window {
-                return Some(found);
+            let flags = load32(found + row::FLAGS);
+            if load32(found + row::METHOD) == method
+                && other[..n] == *window
+                && (flags & row::TRUNCATED != 0) == truncated
+            {
+                return Ok(found);
             }
             key = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
         }
-        let new = self.new_row(arena, id, method, r, s)?;
-        arena.rows.insert(key, new);
-        Some(new)
+        Err(key)
     }
 
     /// Writes the window of a row, newest ID first; returns its length.
     fn window(&self, mut s: Addr, out: &mut [u32]) -> usize {
-        let most = out.len().min(self.k as usize - 1);
+        let flags = load32(s + row::FLAGS);
+        let mut most = out.len().min(self.k as usize - 1);
+        if flags & row::TRUNCATED != 0 {
+            most = most.min((flags >> row::LENGTH_SHIFT & row::LENGTH_MASK) as usize);
+        }
         for (n, slot) in out[..most].iter_mut().enumerate() {
             let id = load32(s + row::ID);
             if id == NO_ID {
@@ -449,6 +512,7 @@ impl Counters {
         method: u32,
         last: u32,
         parent: Addr,
+        more_flags: u32,
     ) -> Option<Addr> {
         let (paths, runs) = self.method(method);
         let dense = paths <= dense_limit(self.engine);
@@ -482,7 +546,7 @@ impl Counters {
         store32(new + row::METHOD, method);
         store32(new + row::ID, last);
         store64(new + row::PARENT, parent);
-        store32(new + row::FLAGS, flags(id));
+        store32(new + row::FLAGS, flags(id) | more_flags);
         if !dense {
             self.set_table(new, table);
         }
