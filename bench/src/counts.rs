@@ -1,6 +1,7 @@
 //! What a variant counted: figures 9 and 11 to 14 of the seed, from the spool and the profile of one run. `page.rs` says in words how.
 
-use crate::results::{OK, Profile};
+use crate::replay;
+use crate::results::{OK, Profile, Replay};
 use anyhow::{Result, ensure};
 use borescope_profile::{Existing, seal};
 use borescope_spool::counters::{Counters, Damage};
@@ -55,8 +56,9 @@ impl Forest {
     }
 }
 
-/// Reads a spool. `forest` = also the k-IPF of all methods (which takes a while where there are many).
-pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
+/// Reads a spool. `forest` = also the k-IPF of all methods (which takes a while where there are many); `replay` = the k with which engines
+/// run by themselves on streams like the program's.
+pub fn read(spool: &Path, forest: bool, replay: &[u32]) -> Result<(Profile, Vec<Replay>)> {
     let counters = Counters::new(FileSource::new(
         File::open(spool.join("counters.bin"))?,
         256 << 20,
@@ -113,7 +115,7 @@ pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
             out.items = Some(items);
             out.ksf_nodes = Some(ksf.nodes);
             out.ksf_degree = ksf.degree();
-            return Ok(out);
+            return Ok((out, Vec::new()));
         }
         Engine::Automaton => {
             out.rows = Some(rows);
@@ -129,6 +131,7 @@ pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
     let sealed = dir.path().join("profile");
     let manifest = seal(spool, &sealed, Existing::Refuse, &mut |_| {})?;
     out.items = Some(manifest.totals.ids);
+    let mut replays = Vec::new();
     if forest {
         let profile = borescope_profile::Profile::open(&sealed)?;
         let mut all = Forest::default();
@@ -140,8 +143,11 @@ pub fn read(spool: &Path, forest: bool) -> Result<Profile> {
         out.kipf_nodes = Some(all.nodes);
         out.kipf_degree = all.degree();
         out.kipf_leaf_depth = all.leaf_depth();
+        if !replay.is_empty() {
+            replays = replay::run(&profile, replay)?;
+        }
     }
-    Ok(out)
+    Ok((out, replays))
 }
 
 /// Paths that ran of methods whose counts are at fixed offsets.

@@ -160,7 +160,7 @@ pub fn run(args: &Args) -> Result<()> {
     let programs = chosen(&args.programs)?;
     let variants = variants(args)?;
     if args.fresh {
-        for name in ["runs.csv", "profiles.csv", "sessions.json"] {
+        for name in ["runs.csv", "profiles.csv", "replay.csv", "sessions.json"] {
             let path = args.out.join(name);
             if path.exists() {
                 std::fs::remove_file(path)?;
@@ -318,11 +318,23 @@ impl Evaluation<'_> {
         if self.args.no_counts || self.results.counts(&key).is_some_and(counted) {
             return Ok(());
         }
-        let mut profile =
-            counts::read(&spool, variant.engine.forest).unwrap_or_else(|error| Profile {
+        // The longest sequences say most about a stream.
+        let longest = self.args.k.iter().max() == Some(&key.k);
+        let replay = if longest { &self.args.k[..] } else { &[] };
+        let read = counts::read(&spool, variant.engine.forest, replay);
+        let (mut profile, replays) = read.unwrap_or_else(|error| {
+            let profile = Profile {
                 status: format!("not readable: {error:#}"),
                 ..Profile::default()
-            });
+            };
+            (profile, Vec::new())
+        });
+        for mut replay in replays {
+            replay.session.clone_from(&self.started);
+            replay.jdk = jdk;
+            replay.program.clone_from(&key.program);
+            self.results.replay(replay)?;
+        }
         profile.session.clone_from(&self.started);
         (profile.jdk, profile.k) = (jdk, key.k);
         (profile.program, profile.engine) = (key.program, key.engine);

@@ -5,6 +5,7 @@ mod chart;
 mod counts;
 mod evaluation;
 mod page;
+mod replay;
 mod results;
 mod run;
 mod startup;

@@ -2,7 +2,7 @@
 
 use crate::chart::{Chart, short};
 use crate::evaluation::ENGINES;
-use crate::results::{Key, OK, PLAIN, Profile, Results, Run};
+use crate::results::{Key, OK, PLAIN, Profile, Replay, Results, Run};
 use crate::stats::{geometric_mean, median, with_range};
 use anyhow::{Context as _, Result, ensure};
 use borescope_e2e::workloads::MEASURED;
@@ -68,6 +68,7 @@ pub fn write(dir: &Path) -> Result<()> {
         view.times(&mut text, jdk)?;
     }
     view.counts(&mut text)?;
+    view.replays(&mut text)?;
     view.failures(&mut text)?;
     text += include_str!("method.md");
     // What people have to say about the figures stays when the page is made again.
@@ -501,6 +502,51 @@ impl View<'_> {
         fs::write(self.dir.join(&caption.file), svg).with_context(|| caption.file.clone())?;
         writeln!(text, "![{}]({})\n", caption.title, caption.file)?;
         Ok(())
+    }
+
+    /// The k-SF with and without moving hot children to the front.
+    fn replays(&self, text: &mut String) -> Result<()> {
+        let Some(jdk) = self.results.replays.iter().map(|r| r.jdk).max() else {
+            return Ok(());
+        };
+        writeln!(
+            text,
+            "\n## The engines by themselves\n\nOn streams with the statistics of the programs' [(how)](#how-the-figures-are-obtained); `ksf-mtf` is the k-SF with \
+             each child that is found moved to the front of its list."
+        )?;
+        let all: BTreeSet<(&str, u32)> = self
+            .results
+            .replays
+            .iter()
+            .map(|r| (r.engine.as_str(), r.k))
+            .collect();
+        let columns = |names: &[&'static str]| -> Vec<Column> {
+            let of = |name: &'static str| {
+                let ks = all.iter().filter(move |(engine, _)| *engine == name);
+                ks.map(move |(_, k)| (name, *k))
+            };
+            names.iter().flat_map(|name| of(name)).collect()
+        };
+        let field = |columns: Vec<Column>, value: &dyn Fn(&Replay) -> Option<f64>| {
+            self.matrix(jdk, columns, |key| {
+                let newest = self.results.replays.iter().rev().find(|r| {
+                    r.jdk == jdk
+                        && r.program == key.program
+                        && r.engine == key.engine
+                        && r.k == key.k
+                });
+                let value = newest.and_then(value);
+                Cell {
+                    value,
+                    text: value.map_or("not run".to_owned(), short),
+                }
+            })
+        };
+        writeln!(text, "\n### Nodes scanned in child lists, an item\n")?;
+        field(columns(&["ksf", "ksf-mtf"]), &|r| r.scans_per_item).table(text, false)?;
+        writeln!(text, "\n### Nanoseconds an item\n")?;
+        let engines = ["blpp-hash", "automaton", "ksf", "ksf-mtf"];
+        field(columns(&engines), &|r| Some(r.ns_per_item)).table(text, true)
     }
 
     fn failures(&self, text: &mut String) -> Result<()> {

@@ -1,4 +1,6 @@
-//! The raw figures: one line a run in `runs.csv`, one line a counted variant in `profiles.csv`, one object a session in `sessions.json`.
+//! The raw figures: one line a run in `runs.csv`, one line a counted variant in `profiles.csv`, one line an engine by itself in `replay.csv`,
+//! one object a session in `sessions.json`.
+//!
 //! Lines are only ever added, so an interrupted evaluation loses nothing; of a variant that was measured in several sessions the newest counts.
 
 use anyhow::{Context as _, Result};
@@ -92,6 +94,31 @@ pub struct Profile {
     pub kipf_leaf_depth: Option<f64>,
 }
 
+/// An engine of `crates/paths` on streams like a program's.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Replay {
+    /// When the session began.
+    pub session: String,
+    /// Major version of the JDK that the profile is from.
+    pub jdk: u32,
+    /// Program.
+    pub program: String,
+    /// Engine.
+    pub engine: String,
+    /// k.
+    pub k: u32,
+    /// IDs in the streams.
+    pub items: u64,
+    /// CPU time an item.
+    pub ns_per_item: f64,
+    /// Nodes looked at in child lists, an item (k-SF).
+    pub scans_per_item: Option<f64>,
+    /// Look-ups in hash tables, an item.
+    pub hash_operations_per_item: f64,
+    /// Nodes, edges or table items.
+    pub counters: u64,
+}
+
 /// What was run when, and with what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
@@ -123,6 +150,8 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// Counts.
     pub profiles: Vec<Profile>,
+    /// Engines by themselves.
+    pub replays: Vec<Replay>,
     /// Sessions.
     pub sessions: Vec<Session>,
 }
@@ -147,6 +176,7 @@ impl Results {
             dir: dir.to_owned(),
             runs: rows(&dir.join("runs.csv"))?,
             profiles: rows(&dir.join("profiles.csv"))?,
+            replays: rows(&dir.join("replay.csv"))?,
             sessions: match fs::read(&sessions) {
                 Err(_) if !sessions.exists() => Vec::new(),
                 text => serde_json::from_slice(&text?)
@@ -174,6 +204,13 @@ impl Results {
     pub fn profile(&mut self, profile: Profile) -> Result<()> {
         append(&self.dir.join("profiles.csv"), &profile)?;
         self.profiles.push(profile);
+        Ok(())
+    }
+
+    /// Adds an engine by itself.
+    pub fn replay(&mut self, replay: Replay) -> Result<()> {
+        append(&self.dir.join("replay.csv"), &replay)?;
+        self.replays.push(replay);
         Ok(())
     }
 
