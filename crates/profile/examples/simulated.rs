@@ -4,7 +4,7 @@
 mod common;
 
 use borescope_spool::layout::Engine;
-use common::{CASES, WORKED, counters, log, sealed};
+use common::{CASES, LEAF, MERGED, WORKED, counters, log, sealed};
 
 fn main() {
     let Some(dir) = std::env::args_os().nth(1) else {
@@ -19,6 +19,8 @@ fn main() {
         (0, WORKED, worked),
         (0, CASES, cases),
         (1, CASES, vec![vec![1, 2, 3, 39]; 99]),
+        (0, LEAF, (0..9).map(|id| vec![id]).collect()),
+        (1, MERGED, vec![[vec![0], vec![2; 50], vec![3]].concat(); 9]),
     ];
     let image = counters(Engine::Automaton, 4, &runs).finish(Some(1_764_457_009_000));
     match sealed(dir.as_ref(), &image, &log()) {

@@ -23,13 +23,14 @@ import pyarrow.parquet
 
 # Column types that a Parquet reader must see: Spark, too, takes all of these as they are.
 LIST_INT = "list<element: int32 not null>"
-LIST_RANGE = "list<element: struct<start: int32 not null, end: int32 not null> not null>"
+RANGE = "struct<start: int32 not null, end: int32 not null>"
+LIST_RANGE = f"list<element: {RANGE} not null>"
 COLUMNS = {
     "methods": {
         "method": "int32", "class": "string", "name": "string", "descriptor": "string", "source_file": "string", "loader": "string",
         "class_hash": "string", "instances": "int32", "num_paths": "string", "numbered_paths": "int32", "activations": "int64",
-        "unfinished": "int64", "ids": "int64", "paths": "int64", "kipf_nodes": "int64", "exact": "bool", "first_line": "int32",
-        "last_line": "int32",
+        "unfinished": "int64", "ids": "int64", "paths": "int64", "kipf_nodes": "int64", "merged": "int64", "exact": "bool",
+        "first_line": "int32", "last_line": "int32",
     },
     "paths": {
         "method": "int32", "id": "int32", "count": "int64", "lines": LIST_INT, "bcis": LIST_RANGE, "starts_at_entry": "bool",
@@ -39,6 +40,7 @@ COLUMNS = {
         "method": "int32", "node": "int32", "parent": "int32", "depth": "int32", "id": "int32", "count": "int64", "lo": "int64",
         "hi": "int64",
     },
+    "merged": {"method": "int32", "head": RANGE, "arms": LIST_RANGE, "join": RANGE, "lines": LIST_INT},
     "skipped": {"class": "string", "name": "string", "descriptor": "string", "lens": "string", "reason": "string"},
 }
 DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "formats.md"
@@ -60,13 +62,21 @@ def with_arrow(profile):
 
 def with_pandas(profile, manifest):
     totals, exact = manifest["totals"], manifest["lost"] == 0 and not manifest["stopped"] and not manifest["counters_torn"]
-    methods, paths, kipf, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in COLUMNS)
+    methods, paths, kipf, merged, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in COLUMNS)
     same("methods", len(methods), totals["methods"])
     same("methods that ran", int(((methods.activations > 0) | (methods.ids > 0)).sum()), totals["methods_executed"])
     same("skipped", len(skipped), totals["skipped"])
     same("all exact", bool(methods.exact.all()), exact or methods.empty)
     for column in ["activations", "ids", "unfinished", "paths", "kipf_nodes"]:
         same(f"sum of {column}", int(methods[column].sum()), totals[column])
+    # Where paths that an exception interrupts are not counted, calls are what left.
+    slots = methods[methods.unfinished.isna()]
+    left = paths[paths.ends.isin(["return", "throw"])].groupby("method")["count"].sum()
+    same("calls of methods in slots", int(slots.activations.sum()), int(left.reindex(slots.method, fill_value=0).sum()))
+    same("merged", merged.groupby("method").size().to_dict(), methods[methods.merged > 0].set_index("method").merged.to_dict())
+    same("branches", manifest["branches"] == "merge" or (manifest["branches"] == "split" and merged.empty), True)
+    for branch in merged.itertuples():
+        same("arms", len(branch.arms) in (1, 2), True)
     same("paths", len(paths), totals["paths"])
     same("sum of path counts", int(paths["count"].sum()), totals["ids"])
     same("k-IPF nodes", len(kipf), totals["kipf_nodes"])
@@ -118,7 +128,7 @@ def with_docs(profile):
 
 def check(profile):
     manifest = json.loads((profile / "manifest.json").read_text())
-    same("schema", manifest["schema"], 1)
+    same("schema", manifest["schema"], 2)
     with_arrow(profile)
     with_pandas(profile, manifest)
     with_duckdb(profile, manifest)

@@ -5,12 +5,12 @@ mod common;
 use std::collections::HashMap;
 
 use borescope_paths::stream::brute_force;
-use borescope_profile::{EdgeKind, Error, MethodDetail, Profile, StartKind};
+use borescope_profile::{EdgeKind, Error, Merged, MethodDetail, Profile, StartKind};
 use borescope_spool::counters::Counters;
 use borescope_spool::layout::{self, Engine, Stop};
 use borescope_spool::meta::{Counting, Method, Record};
 use borescope_spool::testing::{Builder, Item};
-use common::{CASES, LEAF, NEVER, Run, WORKED, counters, counters_of_edges, log, records, sealed};
+use common::{CASES, LEAF, MERGED, NEVER, Run, WORKED, counted, counters, log, records, sealed};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn activations(runs: &[Run], method: u32) -> Vec<Vec<u32>> {
 /// Two methods with loops, some of whose IDs repeat, and one without on private arenas and a shared one.
 fn runs(longest: usize) -> impl Strategy<Value = Vec<Run>> {
     let arena = prop::sample::select(vec![0, 1, 1000]);
-    let method = prop::sample::select(vec![(WORKED, 8u32), (CASES, 40), (LEAF, 9)]);
+    let method = prop::sample::select(vec![(WORKED, 8u32), (CASES, 40), (LEAF, 9), (MERGED, 4)]);
     let run = (arena, method).prop_flat_map(move |(arena, (method, paths))| {
         let most = if method == LEAF { 2 } else { longest };
         let repeats = prop_oneof![2 => Just(1), 1 => 1..20usize];
@@ -100,7 +100,7 @@ proptest! {
             profile.methods().iter().map(|m| (m.clone(), grams(&detail(&profile, m.index)))).collect::<Vec<_>>()
         };
         let engine = Engine::Automaton;
-        prop_assert_eq!(forest(counters(engine, k, &runs)), forest(counters_of_edges(engine, k, &runs)));
+        prop_assert_eq!(forest(counters(engine, k, &runs)), forest(counted(Builder::new(engine, k), &runs)));
     }
 
     /// Whatever the end of either file: no panic, no count above the true one, and the profile says that it may be too low.
@@ -184,12 +184,18 @@ fn the_worked_example() {
         assert_eq!(detail.kipf.count(&[2, 0, 0, 2].map(of_seed)), 3);
         assert_eq!(manifest.target.ended, Some(1_764_457_009_000));
         assert!(!manifest.target.sealed_after_crash);
-        let [example, cases, never, leaf] = profile.methods() else {
-            panic!("four methods")
+        let [example, cases, never, leaf, merged] = profile.methods() else {
+            panic!("five methods")
         };
         assert_eq!(
-            [example.index, cases.index, never.index, leaf.index],
-            [WORKED, CASES, NEVER, LEAF]
+            [
+                example.index,
+                cases.index,
+                never.index,
+                leaf.index,
+                merged.index
+            ],
+            [WORKED, CASES, NEVER, LEAF, MERGED]
         );
         assert_eq!(example.class, "acme.Main$Loop");
         assert_eq!(
@@ -221,7 +227,7 @@ fn the_worked_example() {
                 manifest.totals.methods_executed,
                 manifest.totals.classes
             ),
-            (4, 1, 2)
+            (5, 1, 2)
         );
         assert_eq!(
             (
@@ -330,7 +336,7 @@ fn many_rows() {
     )
     .unwrap();
     assert!(manifest.totals.kipf_nodes > 50_000);
-    for method in [WORKED, CASES, NEVER, LEAF] {
+    for method in [WORKED, CASES, NEVER, LEAF, MERGED] {
         assert_eq!(
             grams(&detail(&profile, method)),
             brute_force(&activations(&runs, method), 4)
@@ -381,6 +387,34 @@ fn slots_of_a_loop() {
     let (manifest, profile) = sealed(dir.path(), &image, &log).unwrap();
     let method = &profile.methods()[1];
     assert_eq!((method.exact, manifest.upper(method, 5)), (false, None));
+}
+
+/// The branch's own line and those of its arms; the paths do not name the arms.
+#[test]
+fn branches_that_are_not_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = [(0, MERGED, vec![vec![0, 2, 2, 3]])];
+    let image = counters(Engine::Automaton, 4, &runs).finish(Some(1));
+    let (_, profile) = sealed(dir.path(), &image, &log()).unwrap();
+    let found = detail(&profile, MERGED);
+    // B is at 3 (line 11), C at 6, D at 9, E at 12.
+    let branch = Merged {
+        head: (3, 6),
+        arms: vec![(6, 9), (9, 12)],
+        join: (12, 15),
+        lines: vec![11, 12, 13],
+    };
+    assert_eq!(found.merged, [branch]);
+    assert_eq!(profile.methods()[4].merged, 1);
+    assert_eq!(
+        (profile.methods()[0].merged, detail(&profile, WORKED).merged),
+        (0, vec![])
+    );
+    let turn = found.paths.iter().find(|path| path.id == 2).unwrap();
+    assert_eq!(
+        (turn.count, &turn.bcis[..], &turn.lines[..]),
+        (2, &[(3, 6), (12, 15)][..], &[11, 14][..])
+    );
 }
 
 /// What contradicts the log is named, and leaves nothing exact that it concerns.
@@ -443,7 +477,7 @@ fn slots_and_rows_that_do_not_fit_are_named() {
             }
         };
         let (manifest, profile) = seal_with(&change, &image);
-        assert_eq!(profile.methods().len(), 3, "{index}");
+        assert_eq!(profile.methods().len(), 4, "{index}");
         let left_out = format!("method index {index} is not its own: left out");
         assert!(
             manifest

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
+use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Merged, Start, StartKind};
 
 use crate::layout::{
     self, CHUNK_HEADER_BYTES, CHUNK_MAGIC, DENSE_EDGE_BYTES, Engine, HASH_MUL, HEADER_BYTES,
@@ -567,6 +567,29 @@ pub fn worked_example() -> Flow {
         merged: Vec::new(),
         uncut_paths: "8".into(),
     }
+}
+
+/// The worked example with C and D not told apart. IDs: ABE(back) 0, ABEF 1, BE(back) 2, BEF 3.
+pub fn merged_example() -> Flow {
+    let mut flow = worked_example();
+    flow.edges
+        .retain(|edge| !(1..4).contains(&edge.from) || edge.from == 1 && edge.to == 2);
+    for edge in &mut flow.edges {
+        if edge.from == 1 {
+            edge.to = 4;
+        }
+    }
+    for (start, value) in flow.starts.iter_mut().zip([0, 2]) {
+        (start.value, start.paths) = (value, 2);
+    }
+    flow.merged = vec![Merged {
+        head: 1,
+        arms: vec![2, 3],
+        join: 4,
+    }];
+    flow.num_paths = 4;
+    flow.uncut_paths = "4".into();
+    flow
 }
 
 /// The switch of [`switch_loop`] without its loop: all cases return but the last one but one, which throws.

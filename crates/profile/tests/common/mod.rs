@@ -7,19 +7,20 @@ use borescope_cfg::flow::Flow;
 use borescope_profile::{Error, Existing, Manifest, Profile, seal};
 use borescope_spool::layout::Engine;
 use borescope_spool::meta::{Class, Counting, Method, Record, Skipped, Target};
-use borescope_spool::testing::{Builder, switch, switch_loop, worked_example};
+use borescope_spool::testing::{Builder, merged_example, switch, switch_loop, worked_example};
 
 /// Activations of one method on one arena.
 pub type Run = (u32, u32, Vec<Vec<u32>>);
 
-/// Method indices of the classes that [`log`] describes: the worked example (8 paths), a loop over 40 cases, one that never runs, and one
-/// without a loop (9 paths) that is counted in slots.
+/// Method indices of the classes that [`log`] describes: the worked example (8 paths), a loop over 40 cases, one that never runs, one without
+/// a loop (9 paths) that is counted in slots, and one with a branch whose ways are not told apart (4 paths).
 pub const WORKED: u32 = 4;
 pub const CASES: u32 = 12;
 pub const NEVER: u32 = 60;
 pub const LEAF: u32 = 70;
+pub const MERGED: u32 = 80;
 /// Turns of the worked example and of the cases that count as run loops.
-const RUN_LOOPS: [(u32, &[u32]); 2] = [(WORKED, &[4, 6]), (CASES, &[0, 3, 30])];
+const RUN_LOOPS: [(u32, &[u32]); 3] = [(WORKED, &[4, 6]), (CASES, &[0, 3, 30]), (MERGED, &[2])];
 
 fn method(index: u32, name: &str, flow: Flow) -> Method {
     let lines = (0..8).map(|at| (at * 3, 10 + at)).collect();
@@ -79,6 +80,7 @@ pub fn records() -> Vec<Record> {
                     counting: Counting::Slots,
                     ..method(LEAF, "leaf", switch(9))
                 },
+                method(MERGED, "merged", merged_example()),
             ],
             straight_line: 0,
         }),
@@ -100,13 +102,13 @@ pub fn counters(engine: Engine, k: u32, runs: &[Run]) -> Builder {
     counted(builder, runs)
 }
 
-/// The same without run slots.
-pub fn counters_of_edges(engine: Engine, k: u32, runs: &[Run]) -> Builder {
-    counted(Builder::new(engine, k), runs)
-}
-
-fn counted(mut builder: Builder, runs: &[Run]) -> Builder {
-    builder.method(WORKED, 8).method(CASES, 40).slots(LEAF);
+/// Counts these runs in `builder`.
+pub fn counted(mut builder: Builder, runs: &[Run]) -> Builder {
+    builder
+        .method(WORKED, 8)
+        .method(CASES, 40)
+        .method(MERGED, 4)
+        .slots(LEAF);
     for (arena, method, activations) in runs {
         builder.run(*arena, *method, activations);
     }
