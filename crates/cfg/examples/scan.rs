@@ -5,8 +5,9 @@
 //! cargo run --release -p borescope-cfg --example scan -- DIRECTORY...
 //! ```
 
-use borescope_cfg::flow::{EdgeKind, Flow};
-use borescope_cfg::{Builder, Probe};
+use borescope_cfg::flow::{Edge, EdgeKind, Flow};
+use borescope_cfg::{Builder, Probe, Settings, Turns};
+use borescope_classfile::insn::{self, Flow as Control};
 use borescope_classfile::{At, ClassFile, Code, Method};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,14 @@ fn processor_time() -> std::io::Result<Duration> {
     Ok(Duration::from_nanos(nanos.unwrap_or(0)))
 }
 
+/// As the agent has them unless told otherwise.
+fn settings(method: &Method<'_>) -> Settings {
+    Settings {
+        merge: true,
+        runs: method.name() != "<init>",
+    }
+}
+
 #[derive(Default)]
 struct Tally {
     builder: Builder,
@@ -57,6 +66,11 @@ struct Tally {
     probes: usize,
     on_jumps: usize,
     one_path: usize,
+    back_edges: usize,
+    run_loops: usize,
+    run_loops_by_int: usize,
+    branches: usize,
+    merged: usize,
     skipped: BTreeMap<String, usize>,
     cut_methods: usize,
     cut_blocks: usize,
@@ -83,8 +97,9 @@ impl Tally {
             .filter_map(|(i, method)| Some((i, method, method.code()?)))
             .collect();
         let begin = processor_time()?;
-        for (_, _, code) in &methods {
-            std::hint::black_box(self.builder.build(code).ok());
+        for (class, method, code) in &methods {
+            let class = &classes[*class].1;
+            std::hint::black_box(self.builder.build(class, code, settings(method)).ok());
         }
         self.time += processor_time()?.saturating_sub(begin);
         self.classes += classes.len();
@@ -99,11 +114,17 @@ impl Tally {
                     method.descriptor()
                 )
             };
-            match self.builder.build(code) {
+            match self.builder.build(class, code, settings(method)) {
                 Ok((flow, probes)) => {
                     if let Err(error) = flow.validate() {
                         panic!("{} in {}: {error}", name(), file.display());
                     }
+                    let branch = |bci: u16| {
+                        let flow = insn::flow(code.code, bci.into());
+                        matches!(flow, Ok(Control::Branch(_)))
+                    };
+                    let starts = insn::insns(code.code).filter_map(|i| Some(i.ok()?.0));
+                    self.branches += starts.filter(|&bci| branch(bci)).count();
                     self.method(&flow, &probes, name);
                 }
                 Err(skip) => *self.skipped.entry(skip.to_string()).or_default() += 1,
@@ -115,7 +136,20 @@ impl Tally {
     fn method(&mut self, flow: &Flow, probes: &[Probe], name: impl Fn() -> String) {
         self.blocks += flow.blocks.len();
         self.probes += probes.len();
-        let taken = |p: &&Probe| matches!(p.at(), At::Taken { .. });
+        let taken = |p: &&Probe| matches!(p.at(), Some(At::Taken { .. }));
+        let back = |e: &&Edge| e.kind == EdgeKind::Back;
+        self.back_edges += flow.edges.iter().filter(back).count();
+        let unwinds = |p: &&Probe| matches!(p, Probe::Unwind { .. });
+        let runs = probes.iter().filter(unwinds).count();
+        self.run_loops += runs;
+        if let Some(Probe::Enter {
+            turns: Some(Turns::Int),
+            ..
+        }) = probes.first()
+        {
+            self.run_loops_by_int += runs;
+        }
+        self.merged += flow.merged.len();
         self.on_jumps += probes.iter().filter(taken).count();
         self.one_path += usize::from(flow.num_paths == 1);
         let cut_edges = flow
@@ -150,6 +184,15 @@ impl Tally {
         println!(
             "probes         {}, {} of them on jumps",
             self.probes, self.on_jumps
+        );
+        println!(
+            "back edges     {}, {} of them of run loops ({} counted by an int)",
+            self.back_edges, self.run_loops, self.run_loops_by_int
+        );
+        let share = 100.0 * self.merged as f64 / self.branches as f64;
+        println!(
+            "branches       {} conditional ones, {} of them merged ({share:.1} %)",
+            self.branches, self.merged
         );
         println!("over 2^31      {} methods", self.over_31_bits);
         println!(

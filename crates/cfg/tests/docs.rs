@@ -5,7 +5,7 @@ mod common;
 
 use borescope_cfg::flow::EdgeKind;
 use borescope_classfile::insn::*;
-use common::{Asm, Label, Program, show};
+use common::{Asm, FAST, Label, Program, show};
 use std::fmt::Write;
 
 /// Assembles a case.
@@ -188,6 +188,57 @@ fn worked_example() -> Program {
     })
 }
 
+fn run_loop() -> Program {
+    program(|a| {
+        let [head, end] = a.labels();
+        a.op(&[ICONST_0, ISTORE_1]).bind(head);
+        a.op(&[ILOAD_1, ILOAD_0]).branch(IF_ICMPGE, end);
+        a.op(&[IINC, 1, 1]).goto(head).bind(end).op(&[RETURN]);
+    })
+}
+
+fn run_loop_with_break() -> Program {
+    program(|a| {
+        let [outer, head, next, end] = a.labels();
+        a.bind(outer).op(&[ICONST_0, ISTORE_1]).bind(head);
+        a.op(&[ILOAD_1, ILOAD_0]).branch(IF_ICMPGE, next);
+        a.op(&[ILOAD_1, ILOAD_2]).branch(IF_ICMPEQ, next);
+        a.op(&[IINC, 1, 1]).goto(head).bind(next);
+        a.op(&[IINC, 2, 1, ILOAD_2]).ifeq(end).goto(outer);
+        a.bind(end).op(&[RETURN]);
+    })
+}
+
+fn exception_out_of_a_run_loop() -> Program {
+    program(|a| {
+        let [head, end] = a.labels();
+        a.op(&[ICONST_0, ISTORE_1]).bind(head);
+        a.op(&[ILOAD_1, ILOAD_0]).branch(IF_ICMPGE, end);
+        a.op(&[ILOAD_0, ILOAD_2, IDIV, ISTORE_2, IINC, 1, 1]);
+        a.goto(head).bind(end).op(&[RETURN]);
+    })
+}
+
+fn short_branch() -> Program {
+    program(|a| {
+        let [or, end] = a.labels();
+        a.op(&[ILOAD_0, ILOAD_1]).branch(IF_ICMPGE, or);
+        a.op(&[ILOAD_0]).goto(end).bind(or).op(&[ILOAD_1]);
+        a.bind(end).op(&[ISTORE_2, RETURN]);
+    })
+}
+
+fn short_branch_in_a_run_loop() -> Program {
+    program(|a| {
+        let [head, join, end] = a.labels();
+        a.op(&[ICONST_0, ISTORE_1]).bind(head);
+        a.op(&[ILOAD_1, ILOAD_0]).branch(IF_ICMPGE, end);
+        a.op(&[ILOAD_1, ILOAD_2]).branch(IF_ICMPGE, join);
+        a.op(&[ILOAD_1, ISTORE_2]).bind(join);
+        a.op(&[IINC, 1, 1]).goto(head).bind(end).op(&[RETURN]);
+    })
+}
+
 /// `n` if-elses one after another: uncut paths, and what cutting makes of them.
 fn many_paths() -> String {
     let mut out = "```text\nif-elses  paths without cuts        cuts before  IDs\n".to_owned();
@@ -274,6 +325,38 @@ fn cases() -> Vec<(&'static str, String)> {
         (
             "throw caught",
             show::case(&throw_caught_here(), &[&[0, 0], &[1]]),
+        ),
+        (
+            "run loop",
+            show::case_with(FAST, &run_loop(), &[&[0, 0, 0, 1], &[1]]),
+        ),
+        (
+            "run loop with break",
+            show::case_with(
+                FAST,
+                &run_loop_with_break(),
+                &[&[0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1]],
+            ),
+        ),
+        (
+            "exception out of a run loop",
+            show::case_with(
+                FAST,
+                &exception_out_of_a_run_loop(),
+                &[&[0, 1, 0, 1, 0, 0], &[0, 0]],
+            ),
+        ),
+        (
+            "short branch",
+            show::case_with(FAST, &short_branch(), &[&[0], &[1]]),
+        ),
+        (
+            "short branch in a run loop",
+            show::case_with(
+                FAST,
+                &short_branch_in_a_run_loop(),
+                &[&[0, 0, 0, 1, 0, 0, 1]],
+            ),
         ),
         ("many paths", many_paths()),
         (

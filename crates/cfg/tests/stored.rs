@@ -5,8 +5,8 @@ mod common;
 use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Start, StartKind};
 use borescope_cfg::{Probe, Skip, Then};
 use borescope_classfile::{At, insn};
-use common::Asm;
 use common::generate::{body, compile};
+use common::{Asm, FAST};
 use proptest::prelude::*;
 
 /// Changes one number or one piece of a flow.
@@ -42,6 +42,14 @@ fn mutate(flow: &mut Flow, what: usize, at: prop::sample::Index, to: u32) {
             flow.edges.swap(edge, other);
         }
         16 => flow.edges.push(flow.edges[edge]),
+        17..=19 if !flow.merged.is_empty() => {
+            let merged = at.index(flow.merged.len());
+            match what {
+                17 => flow.merged[merged].head = to,
+                18 => flow.merged[merged].arms[0] = to,
+                _ => drop(flow.merged.remove(merged)),
+            }
+        }
         _ => flow.starts.push(flow.starts[start]),
     }
 }
@@ -70,9 +78,9 @@ proptest! {
     #[test]
     fn damaged_flows(
         body in body(),
-        damage in prop::collection::vec((0usize..18, any::<prop::sample::Index>(), prop_oneof![0u32..20, any::<u32>()]), 1..4),
+        damage in prop::collection::vec((0usize..21, any::<prop::sample::Index>(), prop_oneof![0u32..20, any::<u32>()]), 1..4),
     ) {
-        let (mut flow, _) = compile(&body).build().unwrap();
+        let (mut flow, _) = compile(&body).build_with(FAST).unwrap();
         prop_assert_eq!(flow.validate(), Ok(()));
         for (what, at, to) in damage {
             if flow.blocks.is_empty() || flow.starts.is_empty() || flow.edges.is_empty() {
@@ -150,6 +158,58 @@ fn each_rule_of_validation_counts() {
                 edge.kind = EdgeKind::Forward;
             }
         }
+    });
+}
+
+#[test]
+fn each_rule_of_merged_branches_counts() {
+    // if (..) a = 1; else b = 1; if (..) a++; return
+    let mut asm = Asm::default();
+    let [or, join, end] = asm.labels();
+    asm.ifeq(or)
+        .op(&[insn::ICONST_1, insn::ISTORE_1])
+        .goto(join);
+    asm.bind(or).op(&[insn::ICONST_1, insn::ISTORE_2]);
+    asm.bind(join).ifeq(end).op(&[insn::IINC, 1, 1]);
+    asm.bind(end).op(&[insn::RETURN]);
+    let (good, _) = asm.finish().build_with(FAST).unwrap();
+    assert_eq!(good.validate(), Ok(()));
+    let arms: Vec<_> = good.merged.iter().map(|m| &m.arms[..]).collect();
+    assert_eq!((good.blocks.len(), arms), (6, vec![&[1, 2][..], &[4]]));
+    // Short branches are in the lines of a path only as far as the branch and the join are.
+    let lines = [(0, 1), (3, 2), (8, 3), (10, 4), (13, 5), (16, 6)];
+    let path = good.decode(0).unwrap();
+    assert_eq!(path.blocks, [0, 3, 5]);
+    assert_eq!(good.path_lines(&path.blocks, &lines), [1, 4, 6]);
+    assert_eq!(good.path_bcis(&path.blocks), [(0, 3), (10, 13), (16, 17)]);
+    let refused = |what: &str, change: fn(&mut Flow)| {
+        let mut flow = good.clone();
+        change(&mut flow);
+        let error = flow.validate().unwrap_err().to_string();
+        assert_eq!(error, format!("not a numbered control flow: {what}"));
+    };
+    let merged = "merged branches";
+    refused(merged, |f| f.merged.swap(0, 1));
+    refused(merged, |f| f.merged[0].arms.clear());
+    refused(merged, |f| f.merged[0].arms.push(5));
+    refused(merged, |f| f.merged[0].arms.reverse());
+    refused(merged, |f| f.merged[1].arms[0] = 1);
+    refused(merged, |f| f.merged[1].arms[0] = 6);
+    refused(merged, |f| f.merged[1].arms[0] = 5);
+    refused(merged, |f| f.merged[1].join = 4);
+    refused(merged, |f| f.merged[1].head = 5);
+    refused(merged, |f| f.merged[1].head = u32::MAX);
+    refused("block without a way out", |f| f.merged.truncate(1));
+    refused("block without a way out", |f| {
+        f.merged[0].arms.pop();
+    });
+    refused(merged, |f| {
+        f.starts.push(Start {
+            block: 1,
+            value: 1,
+            paths: 1,
+            kind: StartKind::default(),
+        });
     });
 }
 

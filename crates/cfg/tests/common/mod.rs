@@ -395,7 +395,9 @@ pub fn run(
         );
         bci = target;
     }
-    engine.unwind(&mut run, bci);
+    // What stands before the next instruction has not run.
+    let last = *run.trace.last().unwrap();
+    engine.unwind(&mut run, last);
     run
 }
 

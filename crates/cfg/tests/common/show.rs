@@ -1,6 +1,7 @@
 //! A method, its probes, its paths and a run of it, as text and as a Mermaid drawing: what docs/control-flow.md shows.
 
 use super::{Event, Program, check, run};
+use borescope_cfg::Settings;
 use borescope_cfg::flow::{EdgeKind, Flow, StartKind};
 use borescope_cfg::{Probe, Then};
 use borescope_classfile::{At, insn};
@@ -35,6 +36,11 @@ fn mnemonic(program: &Program, bci: u16) -> String {
         insn::IFEQ => "ifeq",
         insn::IFNE => "ifne",
         insn::IFLE => "ifle",
+        insn::IF_ICMPGE => "if_icmpge",
+        insn::IF_ICMPEQ => "if_icmpeq",
+        insn::IDIV => "idiv",
+        insn::ISTORE_2 => "istore_2",
+        insn::ILOAD_2 => "iload_2",
         insn::GOTO => "goto",
         insn::TABLESWITCH => "tableswitch",
         insn::ATHROW => "athrow",
@@ -67,9 +73,7 @@ fn action(probe: &Probe) -> String {
             format!("s = enter(); r = {value}{turns}")
         }
         Probe::Turn { .. } => "n += 1".to_owned(),
-        Probe::Run { id, .. } | Probe::Unwind { id, .. } => {
-            format!("if n > 0: hit r once, {id} n - 1 times; r = {id}; n = 0")
-        }
+        Probe::Run { id, .. } | Probe::Unwind { id, .. } => format!("run({id})"),
         Probe::Add { value, .. } => format!("r += {value}"),
         Probe::Caught { value, .. } => format!("caught(s); r = {value}"),
         Probe::Emit { add, then, .. } => match then {
@@ -114,6 +118,13 @@ fn listing(program: &Program, flow: &Flow, probes: &[Probe], out: &mut String) {
     for &(start, end, handler) in &program.guards {
         line(format!("exceptions in {start}..{end} go to {handler}"));
     }
+    for probe in probes {
+        if let Probe::Unwind { ranges, .. } = probe {
+            let ranges: Vec<String> = ranges.iter().map(|r| format!("{}..{}", r.0, r.1)).collect();
+            let (ranges, run) = (ranges.join(", "), action(probe));
+            line(format!("exceptions in {ranges}: {run}, and on they go"));
+        }
+    }
 }
 
 fn why(kind: StartKind) -> String {
@@ -150,19 +161,26 @@ fn paths(flow: &Flow, out: &mut String) {
 
 /// One activation that takes the given ways, and what is counted.
 fn example(program: &Program, flow: &Flow, probes: &[Probe], ways: &[usize], out: &mut String) {
-    let mut ways = ways.iter();
-    let limit = 200;
-    let mut exhausted = false;
-    let run = run(program, probes, limit, |n| {
-        let way = ways.next().copied();
-        exhausted |= way.is_none();
-        way.unwrap_or(0) % n
-    });
-    check(program, flow, &run);
-    assert!(
-        run.left && !exhausted && ways.next().is_none(),
-        "ways do not fit"
-    );
+    let go = |probes: &[Probe]| {
+        let (mut ways, mut exhausted) = (ways.iter(), false);
+        let run = run(program, probes, 200, |n| {
+            let way = ways.next().copied();
+            exhausted |= way.is_none();
+            way.unwrap_or(0) % n
+        });
+        assert!(
+            run.left && !exhausted && ways.next().is_none(),
+            "ways do not fit"
+        );
+        run
+    };
+    let run = go(probes);
+    let merge = !flow.merged.is_empty();
+    let (same_flow, plain) = program.build_with(Settings { merge, runs: false }).unwrap();
+    assert_eq!(&same_flow, flow);
+    let by_plain = go(&plain);
+    check(program, flow, &by_plain);
+    assert_eq!(by_plain.told(), run.told());
     let starts = |bci: &u16| flow.blocks.iter().position(|b| b.start == *bci);
     let blocks: Vec<u32> = run
         .trace
@@ -188,7 +206,19 @@ fn example(program: &Program, flow: &Flow, probes: &[Probe], ways: &[usize], out
 }
 
 /// The graph in Mermaid, with what the edges do to `r` and which IDs they emit.
-fn drawing(flow: &Flow, out: &mut String) {
+fn drawing(flow: &Flow, probes: &[Probe], out: &mut String) {
+    // The run loop that a block is in, as the ID of a turn.
+    let run = |block: u32| {
+        let start = flow.blocks.get(block as usize)?.start;
+        probes.iter().find_map(|p| match p {
+            Probe::Unwind { ranges, id } => {
+                let inside = ranges.iter().any(|r| (r.0..r.1).contains(&start));
+                inside.then_some(*id)
+            }
+            _ => None,
+        })
+    };
+    let is_arm = |block: u32| flow.merged.iter().any(|m| m.arms.contains(&block));
     writeln!(out, "flowchart TD").unwrap();
     for start in &flow.starts {
         let (block, value) = (letter(start.block), start.value);
@@ -204,6 +234,9 @@ fn drawing(flow: &Flow, out: &mut String) {
         }
     }
     for (i, block) in flow.blocks.iter().enumerate() {
+        if is_arm(i as u32) {
+            continue;
+        }
         let name = letter(i as u32);
         writeln!(
             out,
@@ -213,14 +246,30 @@ fn drawing(flow: &Flow, out: &mut String) {
         .unwrap();
     }
     for edge in &flow.edges {
-        let (from, emit) = (letter(edge.from), format!("emit {}", sum(edge.value)));
+        let left = run(edge.from).filter(|_| run(edge.to) != run(edge.from));
+        let first = left.map_or(String::new(), |id| format!("run({id}), "));
+        let (from, emit) = (
+            letter(edge.from),
+            format!("{first}emit {}", sum(edge.value)),
+        );
         let restart = || flow.start_at(edge.to).unwrap().value;
         let text = match edge.kind {
-            EdgeKind::Forward if edge.value == 0 => {
-                format!("{from} --> {}", letter(edge.to))
-            }
             EdgeKind::Forward => {
-                format!("{from} -->|\"r += {}\"| {}", edge.value, letter(edge.to))
+                let merged = flow.merged.iter().find(|m| m.head == edge.from);
+                let text = match (merged, edge.value) {
+                    (Some(m), _) if m.arms.len() == 1 => format!("by {} or not", letters(&m.arms)),
+                    (Some(m), _) => format!("by {} or {}", letter(m.arms[0]), letter(m.arms[1])),
+                    (None, 0) => first.trim_end_matches(", ").to_owned(),
+                    (None, value) => format!("{first}r += {value}"),
+                };
+                let text = match &text[..] {
+                    "" => String::new(),
+                    text => format!("|\"{text}\"|"),
+                };
+                format!("{from} -->{text} {}", letter(edge.to))
+            }
+            EdgeKind::Back if run(edge.from).is_some() && left.is_none() => {
+                format!("{from} -.->|\"n += 1\"| {}", letter(edge.to))
             }
             EdgeKind::Back | EdgeKind::Cut => {
                 format!(
@@ -236,11 +285,16 @@ fn drawing(flow: &Flow, out: &mut String) {
     }
 }
 
-/// A case as docs/control-flow.md has it: drawing, code with probes, paths, example runs.
+/// A case as docs/control-flow.md has it, by plain probes: drawing, code with probes, paths, example runs.
 pub fn case(program: &Program, runs: &[&[usize]]) -> String {
-    let (flow, probes) = program.build().unwrap();
+    case_with(Settings::default(), program, runs)
+}
+
+/// The same by other probes.
+pub fn case_with(settings: Settings, program: &Program, runs: &[&[usize]]) -> String {
+    let (flow, probes) = program.build_with(settings).unwrap();
     let mut out = "```mermaid\n".to_owned();
-    drawing(&flow, &mut out);
+    drawing(&flow, &probes, &mut out);
     out.push_str("```\n\n```text\n");
     listing(program, &flow, &probes, &mut out);
     out.push('\n');
