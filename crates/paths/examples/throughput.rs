@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p borescope-paths --example throughput [millions of items, default 4; an eighth for the two large streams]`
 
+mod streams;
+
 use borescope_paths::automaton::Automaton;
 use borescope_paths::blpp::{BlppDense, BlppHash};
 use borescope_paths::chains::{Options, chains};
@@ -11,13 +13,7 @@ use borescope_paths::{Engine, Error};
 use std::hash::RandomState;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-
-/// A stream: its name, the number of paths, the activations.
-struct Stream {
-    name: &'static str,
-    num_paths: u32,
-    activations: Vec<Vec<u32>>,
-}
+use streams::{Stream, streams};
 
 /// CPU time of this thread (Linux counts it in nanoseconds), so that other load disturbs less; else wall-clock time.
 fn now() -> Duration {
@@ -39,71 +35,6 @@ fn timed<T>(mut work: impl FnMut() -> T) -> (T, Duration) {
             return (result, gone / times);
         }
     }
-}
-
-/// Pseudo-random numbers below `n` (xorshift, fixed seed: every run feeds the same streams).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
-
-/// Activations of about 1000 IDs each, `items` in all, made of rounds.
-fn stream(
-    name: &'static str,
-    num_paths: u32,
-    items: usize,
-    mut round: impl FnMut(&mut Random, &mut Vec<u32>),
-) -> Stream {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let activations = (0..items / 1000).map(|_| {
-        let mut ids = Vec::with_capacity(1100);
-        while ids.len() < 1000 {
-            round(&mut random, &mut ids);
-        }
-        ids
-    });
-    Stream {
-        name,
-        num_paths,
-        activations: activations.collect(),
-    }
-}
-
-fn streams(items: usize) -> Vec<Stream> {
-    vec![
-        stream("nested loops, 3 inner rounds", 8, items, |_, ids| {
-            ids.extend([3, 5, 5, 5, 6])
-        }),
-        stream(
-            "nested loops, 0 to 7 inner rounds",
-            8,
-            items,
-            |random, ids| {
-                ids.push(3);
-                ids.extend(std::iter::repeat_n(5, random.below(8) as usize));
-                ids.push(6);
-            },
-        ),
-        stream(
-            "scanner: 40 words of 1 to 6 of 200 paths",
-            200,
-            items,
-            |random, ids| {
-                // Like a tokenizer: a skewed choice among fixed sequences.
-                let word = (random.below(40) * random.below(40) / 40) as u32;
-                ids.extend((0..=word % 6).map(|i| (word * 37 + i * i * 11) % 200));
-            },
-        ),
-        stream("noise over 4 paths", 4, items / 8, |random, ids| {
-            ids.push(random.below(4) as u32)
-        }),
-    ]
 }
 
 fn measure<E: Engine + Clone>(

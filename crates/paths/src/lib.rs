@@ -1,13 +1,14 @@
 //! Path profiling engines and what is computed from them: the mission's algorithms, free of any JVM.
 //!
-//! What lives here: the three engines that turn a stream of Ball-Larus path IDs into counts ([`ksf`], [`automaton`], [`blpp`]),
-//! the k-IPF that all of them give ([`kipf`]), and the hot chains that a person reads first ([`chains`]). What comes in: path IDs,
-//! cut into activations. What goes out: exact counts. What must never happen here: I/O, `unsafe`, knowledge of the JVM.
+//! What lives here: the three engines that turn a stream of Ball-Larus path IDs into counts ([`ksf`], [`automaton`], [`blpp`]), the
+//! automaton with a limit on its memory ([`bounded`]), the k-IPF that all of them give ([`kipf`]), and the hot chains that a person reads
+//! first ([`chains`]). What comes in: path IDs, cut into activations. What goes out: exact counts, or bounds of them. What must never happen here: I/O, `unsafe`, knowledge of the JVM.
 //!
 //! Source: "Ball-Larus Path Profiling Across Multiple Loop Iterations" (the *seed*), figures 3, 4, 6 and 7.
 
 pub mod automaton;
 pub mod blpp;
+pub mod bounded;
 pub mod chains;
 mod hash;
 pub mod kipf;

@@ -2,9 +2,10 @@
 
 mod common;
 
-use borescope_paths::KIpf;
+use borescope_paths::bounded::Bounded;
 use borescope_paths::kipf::{Bounds, Builder};
 use borescope_paths::stream::brute_force;
+use borescope_paths::{Engine, KIpf};
 use common::{activations as streams, ks};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -133,6 +134,39 @@ proptest! {
             forest.add_edge(&more[..n], id, 1);
         }
         check(&forest, &[stream, vec![more]].concat())?;
+    }
+
+    #[test]
+    fn bounds_hold_for_any_limit_and_any_sweeps(
+        stream in streams(),
+        k in ks(),
+        limit in prop_oneof![0usize..4, 0usize..40, Just(usize::MAX)],
+        sweeps in prop::collection::vec(prop::option::weighted(0.1, 0usize..20), 1..200),
+    ) {
+        // The activations take turns, so that sweeps find rows that activations are in.
+        let mut engine = Bounded::new(k, limit).unwrap();
+        let mut states: Vec<u32> = stream.iter().map(|_| engine.enter()).collect();
+        let mut sweeps = sweeps.iter().cycle();
+        let (mut most, mut swept) = (0, false);
+        for n in 0..stream.iter().map(Vec::len).max().unwrap_or(0) {
+            for (activation, state) in stream.iter().zip(0..) {
+                let Some(&id) = activation.get(n) else { continue };
+                states[state] = engine.hit(states[state], id);
+                prop_assert!(engine.rows() <= limit);
+                most = most.max(engine.rows());
+                if let Some(keep) = sweeps.next().unwrap() {
+                    engine.sweep(*keep, &states);
+                    swept = true;
+                    prop_assert!(engine.rows() <= (*keep).max(states.len()));
+                }
+            }
+        }
+        let forest = engine.k_ipf();
+        check(&forest, &stream)?;
+        if !swept && most < limit {
+            prop_assert!(forest.is_exact());
+            prop_assert!(forest == partly(&stream, k, &[None]));
+        }
     }
 
     #[test]
