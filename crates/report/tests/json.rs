@@ -135,7 +135,14 @@ fn contract(v: &Value) {
                 Object(|p| {
                     has(
                         p,
-                        &[("k", UInt), ("engine", Str), ("methods", List(method))],
+                        &[
+                            ("k", UInt),
+                            ("engine", Str),
+                            ("branches", Str),
+                            ("straight_line", Bool),
+                            ("totals", Object(|t| has(t, &[("straight_line", UInt)]))),
+                            ("methods", List(method)),
+                        ],
                     )
                 }),
             ),
@@ -154,6 +161,15 @@ fn method(m: &Value) {
             ("source_file", StrOrNull),
             ("num_paths", Str),
             ("activations", UInt),
+            ("unfinished", UIntOrNull),
+            (
+                "merged",
+                List(|b| {
+                    range(&b["head"]);
+                    range(&b["join"]);
+                    has(b, &[("arms", List(range)), ("lines", List(uint))]);
+                }),
+            ),
             ("exact", Bool),
             (
                 "paths",
@@ -304,6 +320,28 @@ fn worked_example_of_the_seed() {
     assert_eq!(m["paths"][0]["bcis"], serde_json::json!([[2, 6], [10, 16]]));
     assert_eq!(m["paths"][0]["starts"], serde_json::json!(["loop"]));
     assert_eq!(m["paths"][0]["ends"], "back");
+}
+
+#[test]
+fn what_is_not_told_apart_and_not_counted() {
+    let v = value(&profile(4, &[clamp(), leaf()]), &everything());
+    contract(&v);
+    assert_eq!(v["paths"]["branches"], "merge");
+    let [leaf, clamp] = v["paths"]["methods"].as_array().unwrap().as_slice() else {
+        panic!("two methods")
+    };
+    let branch =
+        serde_json::json!({"head": [6, 12], "arms": [[12, 16]], "join": [16, 24], "lines": [52]});
+    assert_eq!(clamp["merged"][0], branch);
+    assert_eq!(
+        clamp["merged"][1]["arms"],
+        serde_json::json!([[24, 28], [28, 32]])
+    );
+    assert_eq!(clamp["unfinished"], 0);
+    assert_eq!(
+        (&leaf["unfinished"], &leaf["merged"]),
+        (&Value::Null, &serde_json::json!([]))
+    );
 }
 
 #[test]

@@ -32,9 +32,11 @@ fn all() -> Profile {
         figure_four(),
         handler_loop(),
         fixed_trips(),
+        clamp(),
     ];
     rebuilt(&profile(11, &samples), |manifest, _, skipped_list| {
         manifest.totals.methods += 2;
+        manifest.totals.straight_line = 2_311;
         let reason = "method would grow past 8,000 bytes (never compiled)";
         for n in 0..5 {
             skipped_list.push(skipped(&format!("demo.Big{n}"), "run", "(I)V", reason));
@@ -172,7 +174,7 @@ fn filter_top_and_skipped() {
     );
     assert!(!got.contains("Scanner.checkTaskTag("), "{got}");
     assert!(
-        got.contains("... and 3 more methods (--top N shows more)"),
+        got.contains("... and 4 more methods (--top N shows more)"),
         "{got}"
     );
     for n in 0..5 {
@@ -189,7 +191,7 @@ fn findings_come_from_methods_that_are_not_shown_too() {
     let first = got.split("HOTTEST METHODS").next().unwrap();
     assert!(
         first.contains(
-            "Scanner.checkTaskTag (method 1, 95 % of all iterations): a pattern of 5 paths"
+            "Scanner.checkTaskTag (method 1, 94 % of all iterations): a pattern of 5 paths"
         ),
         "{first}"
     );
@@ -203,6 +205,66 @@ fn findings_come_from_methods_that_are_not_shown_too() {
         !first.contains("Worked"),
         "14 iterations are nothing: {first}"
     );
+}
+
+#[test]
+fn branches_that_are_not_told_apart_are_named() {
+    let got = rendered(&profile(4, &[clamp()]), &wide());
+    let line =
+        "Not told apart (short branches): lines 52, 77-79 (--branches split tells them apart)";
+    assert_eq!(got.matches(line).count(), 1, "{got}");
+    assert!(
+        !got.contains("inside it never ran"),
+        "the arms may have run: {got}"
+    );
+    // The same loop with all branches told apart: then what no path names never ran.
+    let mut split = clamp();
+    split.merged.clear();
+    let got = rendered(&profile(4, &[split]), &wide());
+    assert!(
+        got.contains("bytecode 12-15, 24-31 inside it never ran"),
+        "{got}"
+    );
+    assert!(!got.contains("Not told apart"), "{got}");
+    let mut bare = clamp();
+    bare.merged
+        .iter_mut()
+        .for_each(|branch| branch.lines.clear());
+    let got = rendered(&profile(4, &[bare]), &wide());
+    assert!(
+        got.contains("(short branches): bytecode 12-15, 24-27, 28-31 ("),
+        "{got}"
+    );
+}
+
+/// Where the paths that exceptions interrupt are not counted, nothing is said of them, nor what they could contradict.
+#[test]
+fn unknown_unfinished_paths() {
+    let with = |unfinished| {
+        let sample = Sample {
+            unfinished,
+            ..one_way()
+        };
+        rendered(&profile(1, &[sample]), &wide())
+    };
+    assert!(with(Some(3)).contains("3 unfinished paths"));
+    assert!(with(Some(3)).contains("3 paths were cut short"));
+    assert!(with(Some(0)).contains("inside it never ran"));
+    for text in [with(None), with(Some(3))] {
+        assert!(!text.contains("inside it never ran"), "{text}");
+    }
+    for words in ["unfinished", "cut short"] {
+        assert!(!with(None).contains(words), "{}", with(None));
+    }
+}
+
+#[test]
+fn straight_line_methods_are_told_once() {
+    let with = |n| with_manifest(|m| m.totals.straight_line = n);
+    let line = "2,311 methods with a single path and no loop are not counted (--straight-line counts them).";
+    assert_eq!(with(2_311).matches(line).count(), 1);
+    assert!(with(1).contains("\n1 method with a single path and no loop is not counted"));
+    assert!(!with(0).contains("straight-line"));
 }
 
 #[test]

@@ -310,7 +310,44 @@ pub fn fixed_trips() -> Sample {
     }
 }
 
-/// One path and no loop.
+/// A loop all of whose branches are short: it takes one path, and the bytecode that no path names may well have run.
+pub fn clamp() -> Sample {
+    use EdgeKind::{Back, Return};
+    let specs: [PathSpec<'_>; 3] = [
+        (0, &[50], &[(0, 2)], 'e', Back),
+        (
+            1,
+            &[51, 52, 77, 80],
+            &[(2, 12), (16, 24), (32, 40)],
+            'l',
+            Back,
+        ),
+        (2, &[51, 82], &[(2, 6), (40, 42)], 'l', Return),
+    ];
+    let branch = |lines: &[u16], head, arms: &[(u32, u32)], join| Merged {
+        head,
+        arms: arms.to_vec(),
+        join,
+        lines: lines.to_vec(),
+    };
+    Sample {
+        class: "demo.Pixels",
+        method: "clamp",
+        descriptor: "([I)V",
+        source_file: Some("Pixels.java"),
+        num_paths: "4",
+        unfinished: Some(0),
+        merged: vec![
+            branch(&[52], (6, 12), &[(12, 16)], (16, 24)),
+            branch(&[77, 78, 79], (16, 24), &[(24, 28), (28, 32)], (32, 40)),
+        ],
+        exact: true,
+        paths: specs.into_iter().map(path).collect(),
+        activations: vec![([vec![0], vec![1; 600], vec![2]].concat(), 10)],
+    }
+}
+
+/// One path and no loop, counted at fixed places.
 pub fn leaf() -> Sample {
     Sample {
         class: "Plain",
@@ -318,7 +355,7 @@ pub fn leaf() -> Sample {
         descriptor: "()I",
         source_file: Some("Plain.java"),
         num_paths: "1",
-        unfinished: Some(0),
+        unfinished: None,
         merged: Vec::new(),
         exact: true,
         paths: vec![path((0, &[5], &[(0, 5)], 'e', EdgeKind::Return))],
