@@ -138,7 +138,7 @@ impl Loops {
 
     /// The head of the innermost loop that a block is in; NONE = it is in none.
     #[inline]
-    pub(crate) fn innermost(&self, block: u32) -> u32 {
+    fn innermost(&self, block: u32) -> u32 {
         if self.head[block as usize] {
             block
         } else {

@@ -32,6 +32,8 @@ pub(crate) struct Runs {
     backs: Vec<u32>,
     /// By block: an edge that leads there.
     into: Vec<u32>,
+    /// By block: the first one up the only ways into blocks, where these are forward edges of value 0.
+    top: Vec<u32>,
     /// By bci: how many bcis before it an exception range covers. Empty = not counted yet.
     covered: Vec<u32>,
     /// Instructions of a block.
@@ -71,10 +73,12 @@ impl Runs {
             self.into[edge.to as usize] = i as u32;
             self.backs[edge.to as usize] += u32::from(edge.kind == EdgeKind::Back);
         }
+        self.find_tops(graph, loops);
         for back in graph.edges.iter().filter(|e| e.kind == EdgeKind::Back) {
             let first = self.blocks.len();
             let found = self.backs[back.to as usize] == 1
-                && loops.innermost(back.from) == back.to
+                && self.top[back.from as usize] == back.to
+                && back.value == 0
                 && is_head_only(numbers, back.to)
                 && self.walk(graph, back, merged)
                 && self.is_quiet(code, graph, first, constants);
@@ -96,16 +100,28 @@ impl Runs {
         self.loops.sort_unstable_by_key(|run| run.head);
     }
 
-    /// Appends the blocks from the back edge's source up to its target, if there is one way only and it has value 0; and the arms
-    /// between. A loop that nothing but an exception leaves is none: its turns would never be told if the JVM is killed.
-    fn walk(&mut self, graph: &Graph, back: &Edge, merged: &[Merged]) -> bool {
-        let mut edge = back;
-        let mut leaves = false;
-        loop {
-            let block = edge.from;
-            if edge.value != 0 {
-                return false;
+    /// Follows the only ways into blocks upwards.
+    fn find_tops(&mut self, graph: &Graph, loops: &Loops) {
+        reset(&mut self.top, graph.blocks.len(), NONE);
+        // A block before all that it leads to.
+        for &block in loops.postorder.iter().rev() {
+            let mut top = block;
+            // The entry has one more way in than in-edges, a handler has no in-edges.
+            if block != 0 && graph.in_degree[block as usize] == 1 {
+                let edge = &graph.edges[self.into[block as usize] as usize];
+                if edge.kind == EdgeKind::Forward && edge.value == 0 {
+                    top = self.top[edge.from as usize];
+                }
             }
+            self.top[block as usize] = top;
+        }
+    }
+
+    /// Appends the blocks from the back edge's source up to its target, and the arms between. `false` = nothing but an exception
+    /// leaves the loop: its turns would never be told if the JVM is killed.
+    fn walk(&mut self, graph: &Graph, back: &Edge, merged: &[Merged]) -> bool {
+        let (mut block, mut leaves) = (back.from, false);
+        loop {
             self.blocks.push(block);
             leaves |= graph.range(block).len() > 1;
             if let Ok(i) = merged.binary_search_by_key(&block, |m| m.head) {
@@ -114,14 +130,7 @@ impl Runs {
             if block == back.to {
                 return leaves;
             }
-            // The entry has one more way in than in-edges, a handler has no in-edges.
-            if block == 0 || graph.in_degree[block as usize] != 1 {
-                return false;
-            }
-            edge = &graph.edges[self.into[block as usize] as usize];
-            if edge.kind != EdgeKind::Forward {
-                return false;
-            }
+            block = graph.edges[self.into[block as usize] as usize].from;
         }
     }
 
@@ -223,7 +232,8 @@ impl Runs {
     /// Whether the loop of the blocks from `first` on makes less than 2^32 turns, whatever else it does: in each turn one iinc,
     /// and nothing else, changes an int local, and an exit compares the local such that one of the values that it runs through leaves.
     fn is_bounded(&mut self, code: &[u8], graph: &Graph, first: usize) -> bool {
-        (first..self.blocks.len()).any(|i| {
+        // One exit or two decide in practice; a bound keeps made-up loops linear.
+        (first..self.blocks.len()).take(64).any(|i| {
             let tested = self.tested(code, graph, self.blocks[i]).unwrap_or_default();
             tested.iter().flatten().any(|&(local, odd_only)| {
                 self.step(code, graph, first, local)
