@@ -78,6 +78,8 @@ pub struct Row {
     pub caught: u64,
     /// In a shared arena.
     pub shared: bool,
+    /// Truncated: so many IDs are in its window, and what came before them is not known.
+    pub truncated: Option<u32>,
     /// What its run slot counted, if it has one that is in use.
     pub run: Option<Run>,
     edges: EdgesAt,
@@ -141,6 +143,8 @@ pub struct Edge {
 pub struct Window {
     /// Last path IDs, oldest first, at most k - 1.
     pub ids: Vec<u32>,
+    /// There were more in the activation, but they are not known: memory for longer windows had ended.
+    pub truncated: bool,
     /// False: the chain of parents is broken; `ids` are the newest of the window.
     pub whole: bool,
 }
@@ -319,6 +323,7 @@ impl<S: Source> Counters<S> {
         };
         let id = u32_at(&bytes, ID);
         let parent = u64_at(&bytes, PARENT);
+        let flags = u32_at(&bytes, FLAGS);
         Some(Row {
             offset,
             method: u32_at(&bytes, METHOD),
@@ -326,7 +331,8 @@ impl<S: Source> Counters<S> {
             parent: (parent != 0).then(|| parent.checked_sub(self.header.base).unwrap_or(1)),
             enters: u64_at(&bytes, ENTERS),
             caught: u64_at(&bytes, CAUGHT),
-            shared: u32_at(&bytes, FLAGS) & 1 != 0,
+            shared: flags & SHARED != 0,
+            truncated: (flags & TRUNCATED != 0).then_some(flags >> LENGTH_SHIFT & LENGTH_MASK),
             run: None,
             edges,
             has_slot: false,
@@ -402,7 +408,9 @@ impl<S: Source> Counters<S> {
 
     /// The window of a row, read along its parents.
     pub fn window(&self, row: &Row) -> Window {
-        let limit = self.header.k as usize - 1;
+        let full = self.header.k as usize - 1;
+        // The parents of a truncated row may know more than holds for all that came to it.
+        let limit = row.truncated.map_or(full, |known| full.min(known as usize));
         let mut ids = Vec::new();
         let mut whole = true;
         let mut at = *row;
@@ -422,7 +430,12 @@ impl<S: Source> Counters<S> {
             at = parent;
         }
         ids.reverse();
-        Window { ids, whole }
+        whole &= row.truncated.is_none() || ids.len() == limit;
+        Window {
+            truncated: row.truncated.is_some() && limit < full,
+            ids,
+            whole,
+        }
     }
 
     /// Visits each node of the k-SF below the method's root row `row`: the path IDs from its tree's root down to it, and its count.

@@ -41,6 +41,9 @@ pub struct Builder {
     chunk_bytes: u64,
     dense_paths: u32,
     shared_from: u32,
+    row_limit: usize,
+    /// Rows of each method in each arena, roots left aside.
+    made: HashMap<(u32, u32), usize>,
     /// Offset of the open chunk of each arena.
     chunks: HashMap<u32, u64>,
     /// Number of paths by method: decides what its rows are.
@@ -51,8 +54,9 @@ pub struct Builder {
     pieces: HashMap<(u32, u64), u64>,
     /// Path IDs of run loops, by method.
     turns: HashMap<u32, Vec<u32>>,
-    rows: HashMap<(u32, u32, Vec<u32>), u64>,
-    windows: HashMap<u64, Vec<u32>>,
+    /// By arena, method, window, and whether what came before the window is unknown.
+    rows: HashMap<(u32, u32, Vec<u32>, bool), u64>,
+    windows: HashMap<u64, (Vec<u32>, bool)>,
 }
 
 impl Builder {
@@ -69,6 +73,8 @@ impl Builder {
                 Engine::Ksf | Engine::BlppHash => 0,
             },
             shared_from: 1000,
+            row_limit: usize::MAX,
+            made: HashMap::new(),
             chunks: HashMap::new(),
             paths: HashMap::new(),
             slotted: HashSet::new(),
@@ -88,6 +94,12 @@ impl Builder {
     /// Names the number of paths of a method; methods not named get hashed rows.
     pub fn method(&mut self, method: u32, paths: u32) -> &mut Self {
         self.paths.insert(method, paths);
+        self
+    }
+
+    /// A method has at most so many rows in an arena; after that truncated rows stand in for those that are missing.
+    pub fn row_limit(&mut self, rows: usize) -> &mut Self {
+        self.row_limit = rows;
         self
     }
 
@@ -125,12 +137,21 @@ impl Builder {
         let used = turns.is_some_and(|ids| ids.contains(&id))
             && total >= u64::from(self.k - 1)
             && (self.u64(slot + JUMP) == 0 || self.u32(slot + ID) == id);
-        if !used {
-            return (0..total).for_each(|_| self.item(activation, Item::Id(id)));
+        let began = activation.row;
+        if used {
+            // The row of k - 1 times this ID: made by the slow path, which counts nothing.
+            for _ in 1..self.k {
+                self.step(activation, id, 0);
+            }
         }
-        // The row of k - 1 times this ID: made by the slow path, which counts nothing.
-        for _ in 1..self.k {
-            self.step(activation, id, 0);
+        let (window, unknown) = self
+            .windows
+            .get(&activation.row)
+            .cloned()
+            .unwrap_or_default();
+        if !used || unknown || window != vec![id; self.k as usize - 1] {
+            activation.row = began;
+            return (0..total).for_each(|_| self.item(activation, Item::Id(id)));
         }
         let jump = self.base() + activation.row;
         let shared = activation.arena >= self.shared_from;
@@ -145,7 +166,7 @@ impl Builder {
         let slotted = self.slotted.contains(&method);
         let row = match slotted {
             true => 0,
-            false => self.row(arena, method, &[], 0),
+            false => self.row(arena, method, &[], false, 0),
         };
         if !slotted {
             self.add(row + layout::row::ENTERS, 1);
@@ -288,21 +309,44 @@ impl Builder {
 
     /// The automaton's slow path: the row after `id`.
     fn link(&mut self, activation: &Activation, edge: u64, id: u32) -> u64 {
-        let mut window = self
-            .windows
-            .get(&activation.row)
-            .cloned()
-            .unwrap_or_default();
+        let (mut window, mut unknown) = self.windows[&activation.row].clone();
         window.push(id);
-        let limit = self.k as usize - 1;
-        window.drain(..window.len().saturating_sub(limit));
-        let next = self.row(activation.arena, activation.method, &window, activation.row);
+        let full = self.k as usize - 1;
+        unknown &= window.len() < full;
+        window.drain(..window.len().saturating_sub(full));
+        let Activation { arena, method, .. } = *activation;
+        let there = |rows: &HashMap<_, _>, window: &[u32], unknown| {
+            rows.contains_key(&(arena, method, window.to_vec(), unknown))
+        };
+        let made = self.made.entry((arena, method)).or_default();
+        if !there(&self.rows, &window, unknown) {
+            if *made >= self.row_limit || unknown {
+                // The longest suffix that has a row, or the next longer one if there is still room.
+                let suffix =
+                    (1..=window.len()).find(|&from| there(&self.rows, &window[from..], true));
+                let mut from = suffix.unwrap_or(window.len());
+                if *made < self.row_limit && (from > 1 || unknown) {
+                    from -= 1;
+                }
+                unknown = from > 0 || unknown;
+                window.drain(..from);
+            }
+            *made += usize::from(!window.is_empty() && !there(&self.rows, &window, unknown));
+        }
+        let next = self.row(arena, method, &window, unknown, activation.row);
         self.set_next(edge, activation.row, next);
         next
     }
 
-    fn row(&mut self, arena: u32, method: u32, window: &[u32], parent: u64) -> u64 {
-        let key = (arena, method, window.to_vec());
+    fn row(
+        &mut self,
+        arena: u32,
+        method: u32,
+        window: &[u32],
+        truncated: bool,
+        parent: u64,
+    ) -> u64 {
+        let key = (arena, method, window.to_vec(), truncated);
         if let Some(&row) = self.rows.get(&key) {
             return row;
         }
@@ -330,12 +374,16 @@ impl Builder {
             row + layout::row::ID,
             window.last().copied().unwrap_or(NO_ID),
         );
-        if !window.is_empty() {
+        if !window.is_empty() || truncated {
             self.set_u64(row + layout::row::PARENT, self.base() + parent);
         }
-        self.set_u32(row + layout::row::FLAGS, self.flags(arena));
+        let known = match truncated {
+            true => layout::row::TRUNCATED | (window.len() as u32) << layout::row::LENGTH_SHIFT,
+            false => 0,
+        };
+        self.set_u32(row + layout::row::FLAGS, self.flags(arena) | known);
         self.rows.insert(key, row);
-        self.windows.insert(row, window.to_vec());
+        self.windows.insert(row, (window.to_vec(), truncated));
         row
     }
 

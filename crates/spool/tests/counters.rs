@@ -32,7 +32,10 @@ const SLOTTED: [u32; 3] = [4, 2039, 2052];
 const SLOTS: u32 = 9;
 
 fn build(engine: Engine, k: u32, runs: &[(u32, u32, Vec<Vec<u32>>)]) -> Vec<u8> {
-    let mut builder = Builder::new(engine, k);
+    fill(Builder::new(engine, k), runs).finish(Some(7))
+}
+
+fn fill(mut builder: Builder, runs: &[(u32, u32, Vec<Vec<u32>>)]) -> Builder {
     builder.method(0, 5).method(1, 40);
     builder.run_loops(0, &[1, 3]).run_loops(1, &[0, 2, 39]);
     for method in SLOTTED {
@@ -41,7 +44,7 @@ fn build(engine: Engine, k: u32, runs: &[(u32, u32, Vec<Vec<u32>>)]) -> Vec<u8> 
     for (arena, method, activations) in runs {
         builder.run(*arena, *method, activations);
     }
-    builder.finish(Some(7))
+    builder
 }
 
 fn read<S: Source>(counters: &Counters<S>) -> (Edges, Damage) {
@@ -172,6 +175,39 @@ proptest! {
         prop_assert_eq!(damage, Damage::default());
         prop_assert_eq!(edges, expected(&runs, k as usize));
         prop_assert_eq!(enters(&counters), unslotted(&runs));
+    }
+
+    /// Rows that are missing for want of room: every item is counted, with as much of its past as its edge says.
+    #[test]
+    fn truncated_rows_know_a_part_of_the_window(k in prop::sample::select(vec![2u32, 3, 4, 16]), limit in 0..12usize, runs in runs()) {
+        let mut builder = Builder::new(Engine::Automaton, k);
+        builder.row_limit(limit);
+        let image = fill(builder, &runs).finish(Some(7));
+        let counters = Counters::new(&image[..]).unwrap();
+        let (edges, damage) = read(&counters);
+        prop_assert_eq!(damage, Damage::default());
+        let mut rows = HashMap::<_, usize>::new();
+        for row in counters.rows() {
+            let window = counters.window(&row);
+            prop_assert!(!window.truncated || window.ids.len() < k as usize - 1);
+            *rows.entry(row.method).or_default() += usize::from(!window.ids.is_empty());
+        }
+        prop_assert!(rows.values().all(|&rows| rows <= 3 * limit));
+        let by_id = |edges: &Edges| {
+            let mut sums = HashMap::<_, u64>::new();
+            edges.iter().for_each(|((method, _, id), count)| *sums.entry((*method, *id)).or_default() += count);
+            sums
+        };
+        let expected = expected(&runs, k as usize);
+        prop_assert_eq!(by_id(&edges), by_id(&expected));
+        for ((method, window, id), count) in edges {
+            let most: u64 = expected
+                .iter()
+                .filter(|((m, w, i), _)| *m == method && *i == id && w.ends_with(&window))
+                .map(|(_, count)| count)
+                .sum();
+            prop_assert!(count <= most, "{method} {window:?} {id}: {count} > {most}");
+        }
     }
 
     /// A file that lost its end: what is left is right, and never more than was counted.
