@@ -235,11 +235,12 @@ impl Instrumenter {
             (_, Some(Turns::Int)) => &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Int],
             (_, Some(Turns::Long)) => &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Long],
         };
-        // s, r and one addend; or what was thrown, s, r, n and an ID.
-        self.edit.extra_stack = if turns.is_some() { 7 } else { 4 };
+        // s, r and one addend; or what was thrown, s, r, n and two constants.
+        self.edit.extra_stack = if turns.is_some() { 8 } else { 4 };
         let write = Writer {
             way,
             index,
+            paths: plan.flow.num_paths,
             r,
             s,
             n,
@@ -294,6 +295,7 @@ impl Way {
 struct Writer {
     way: Way,
     index: u32,
+    paths: u32,
     r: u16,
     s: u16,
     n: u16,
@@ -392,7 +394,8 @@ impl Writer {
         push(code, pool, id)?;
         match self.way {
             Way::Rows(_, _, _, Some(run)) => {
-                call(code, pool, run, self.typed("(JIII)J", "(JIJI)J"))?;
+                push(code, pool, self.paths)?;
+                call(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;
                 local(code, LSTORE, self.s);
             }
             _ => call(code, pool, "runAt", self.typed("(JIII)V", "(JIJI)V"))?,

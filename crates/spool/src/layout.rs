@@ -123,6 +123,19 @@ pub enum Kind {
     Run = 5,
 }
 
+/// Most path IDs of a run that has an edge of its own: the edge `num_paths + m - 1` of a row of a method with run loops stands for `m` times the ID
+/// of a whole turn of the loop that the row's last ID leads to (as [`run`] does for k - 1 times and more), for m up to [`short_runs`].
+pub const MOST_SHORT_RUNS: u32 = 16;
+/// Lengths of runs that have an edge of their own.
+pub const fn short_runs(k: u32) -> u32 {
+    let shorter = k.saturating_sub(2);
+    if shorter < MOST_SHORT_RUNS {
+        shorter
+    } else {
+        MOST_SHORT_RUNS
+    }
+}
+
 /// Size of a run slot.
 pub const RUN_BYTES: u64 = 48;
 /// Offsets in a run slot. It stands for `count` runs that began in its row (window w), each at least k - 1 times the path ID c, `total` times together:

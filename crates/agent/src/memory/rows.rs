@@ -244,7 +244,7 @@ impl Counters {
     }
 
     /// A run of `n` IDs `r` from row `s`, of which the fast path knows no more: counts them, makes what is absent, returns the next state.
-    /// If it is long enough for the row's run slot, the next one will find that.
+    /// The next run of this length will find the row's run slot, or an edge for the whole run.
     pub fn miss_run(&self, s: Addr, n: u64, r: u32) -> Addr {
         let length = u64::from(self.window_length());
         let slotted = length > 0 && n >= length;
@@ -260,14 +260,18 @@ impl Counters {
             add64(self.base() + header::LOST, left);
             return at;
         }
+        let shared = load32(s + row::FLAGS) & 1 != 0;
         if slotted {
             let slot = s - layout::RUN_BYTES;
-            let shared = load32(s + row::FLAGS) & 1 != 0;
             store32(slot + run::ID, r);
             publish64(
                 slot + run::JUMP,
                 if shared { at.wrapping_neg() } else { at },
             );
+        }
+        // (Which loop it was cannot be told from a row without a last ID.)
+        if !slotted && n <= u64::from(layout::short_runs(self.k)) && load32(s + row::ID) != NO_ID {
+            self.link_short(s, n as u32, at, shared);
         }
         if left > 0 {
             let loops = at;
@@ -275,6 +279,27 @@ impl Counters {
             self.more(loops, r, left - 1);
         }
         at
+    }
+
+    /// Makes the edge that stands for a run of `n` IDs from row `s`.
+    fn link_short(&self, s: Addr, n: u32, target: Addr, shared: bool) {
+        let (paths, _) = self.method(load32(s + row::METHOD));
+        let edge = paths + n - 1;
+        let id = load32(s + row::FLAGS) >> 8;
+        let mut arena = self.threads.arena(id);
+        if load32(s + row::KIND) == Kind::DenseRow as u32 {
+            publish64(
+                s + layout::ROW_BYTES + u64::from(edge) * layout::DENSE_EDGE_BYTES,
+                if shared {
+                    target.wrapping_neg()
+                } else {
+                    target
+                },
+            );
+        } else if find(load64(s + row::REAL_TABLE), edge).is_err() {
+            // Without memory for it the next run goes the long way, too.
+            let _ = self.insert(&mut arena, id, s, edge, target, 0);
+        }
     }
 
     /// Adds to an edge that has just been taken.
@@ -523,7 +548,8 @@ impl Counters {
         };
         let bytes = layout::ROW_BYTES
             + if dense {
-                u64::from(paths) * layout::DENSE_EDGE_BYTES
+                let runs = if runs { layout::short_runs(self.k) } else { 0 };
+                u64::from(paths + runs) * layout::DENSE_EDGE_BYTES
             } else {
                 0
             };

@@ -16,6 +16,7 @@ public final class BorescopeProbe {
         link();
     }
 
+    private static final int MOST_SHORT = 16;
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
     private static final Class<?> VIRTUAL = virtualThreadClass();
@@ -26,6 +27,7 @@ public final class BorescopeProbe {
     private static final long SHARED_MASK = config(3);  // number of shared arenas - 1
     private static final long BASE = config(4);         // address of offset 0 of counters.bin
     private static final int WINDOW = (int) config(5);  // IDs in a full window, k - 1
+    private static final int SHORT = Math.min(WINDOW - 1, MOST_SHORT); // runs that have an edge of their own
     private static final int TOP_DEPTH = WINDOW - 1;    // k-SF: depth of the upper part's last level
 
     private static final int ROW_KIND_HASH = 2;
@@ -185,54 +187,74 @@ public final class BorescopeProbe {
         return miss(s, r, last);
     }
 
-    /** A run loop was left after {@code n} turns: counts r once and then c, and returns the next state. */
+    /**
+     * A run loop was left after {@code n} turns: counts r once and then c, and returns the next state. {@code p} = the method's number
+     * of paths: the edge p + m - 1 stands for m times c, where that is less than a window.
+     */
     @ForceInline
-    public static long run(long s, int r, int n, int c) {
-        return n == 0 ? s : turns(s, r, n & 0xffffffffL, c);
+    public static long run(long s, int r, int n, int c, int p) {
+        return run(s, r, n & 0xffffffffL, c, p);
     }
 
     /** As above. */
     @ForceInline
-    public static long run(long s, int r, long n, int c) {
-        return n == 0 ? s : turns(s, r, n, c);
+    public static long run(long s, int r, long n, int c, int p) {
+        if (n == 0) {
+            return s;
+        }
+        s = hit(s, r);
+        if (n > WINDOW) {
+            return n == 1 ? s : slotted(s, n - 1, c);
+        }
+        if (n == 1 || n - 1 > SHORT) {
+            return n == 1 ? s : turns(s, n - 1, c);
+        }
+        long e = s + ROW_BYTES + ((p + n - 2) << 4);
+        long next = U.getLong(e);
+        if (next <= 0) {
+            return shortCold(s, n - 1, c, e, next);
+        }
+        U.putLong(e + 8, U.getLong(e + 8) + 1);
+        return next;
     }
 
-    private static long turns(long s, int r, long n, int c) {
-        s = hit(s, r);
-        if (--n >= WINDOW && WINDOW > 0) {
-            return slotted(s, n, c);
+    @DontInline
+    private static long shortCold(long s, long m, int c, long e, long next) {
+        if (next < 0) {
+            U.getAndAddLong(null, e + 8, 1);
+            return -next;
         }
-        while (n > 0) {
-            long e = s + ROW_BYTES + ((long) c << 4);
-            long next = U.getLong(e);
-            if (next <= 0) {
-                return missRun(s, n, c);
-            }
-            if (next == s) {
-                U.putLong(e + 8, U.getLong(e + 8) + n);
-                return s;
-            }
-            U.putLong(e + 8, U.getLong(e + 8) + 1);
-            s = next;
-            n--;
+        return missRun(s, m, c);
+    }
+
+    /** Turn by turn. */
+    private static long turns(long s, long m, int c) {
+        while (m-- > 0) {
+            s = hit(s, c);
         }
         return s;
     }
 
     /** At least a window's length of turns: the row's run slot stands for them. */
-    private static long slotted(long s, long n, int c) {
+    @ForceInline
+    private static long slotted(long s, long m, int c) {
         long jump = U.getLong(s + RUN_JUMP);
-        if (jump > 0) {
-            U.putLong(s + RUN_TOTAL, U.getLong(s + RUN_TOTAL) + n);
-            U.putLong(s + RUN_COUNT, U.getLong(s + RUN_COUNT) + 1);
-            return jump;
+        if (jump <= 0) {
+            return slottedCold(s, m, c, jump);
         }
+        U.putLong(s + RUN_TOTAL, U.getLong(s + RUN_TOTAL) + m);
+        U.putLong(s + RUN_COUNT, U.getLong(s + RUN_COUNT) + 1);
+        return jump;
+    }
+
+    @DontInline
+    private static long slottedCold(long s, long m, int c, long jump) {
         if (jump < 0) {
-            U.getAndAddLong(null, s + RUN_TOTAL, n);
+            U.getAndAddLong(null, s + RUN_TOTAL, m);
             U.getAndAddLong(null, s + RUN_COUNT, 1);
             return -jump;
         }
-        return missRun(s, n, c);
+        return missRun(s, m, c);
     }
 
     // ---- methods of many paths: edges in a hash table
@@ -266,33 +288,32 @@ public final class BorescopeProbe {
 
     /** As {@link #run}, for hashed rows. */
     @ForceInline
-    public static long runHash(long s, int r, int n, int c) {
-        return n == 0 ? s : turnsHash(s, r, n & 0xffffffffL, c);
+    public static long runHash(long s, int r, int n, int c, int p) {
+        return n == 0 ? s : turnsHash(s, r, n & 0xffffffffL, c, p);
     }
 
     /** As above. */
     @ForceInline
-    public static long runHash(long s, int r, long n, int c) {
-        return n == 0 ? s : turnsHash(s, r, n, c);
+    public static long runHash(long s, int r, long n, int c, int p) {
+        return n == 0 ? s : turnsHash(s, r, n, c, p);
     }
 
-    private static long turnsHash(long s, int r, long n, int c) {
+    private static long turnsHash(long s, int r, long n, int c, int p) {
         s = hitHash(s, r);
-        if (--n >= WINDOW && n > 0) {
-            if (WINDOW == 0) {
-                long e = edge(s, c);
-                if (e == 0) {
-                    return missRun(s, n, c);
-                }
-                U.putLong(e + 8, U.getLong(e + 8) + n);
-                return s;
-            }
-            return slotted(s, n, c);
+        long m = n - 1;
+        if (m == 0) {
+            return s;
         }
-        while (n-- > 0) {
-            s = hitHash(s, c);
+        if (WINDOW > 0 && m >= WINDOW) {
+            return slotted(s, m, c);
         }
-        return s;
+        // At k = 1 a row has one edge for c, which is its own.
+        long e = WINDOW == 0 ? edge(s, c) : m <= SHORT ? edge(s, p + (int) m - 1) : 0;
+        if (e == 0) {
+            return missRun(s, m, c);
+        }
+        U.putLong(e + 8, U.getLong(e + 8) + (WINDOW == 0 ? m : 1));
+        return BASE + ((U.getLong(e) >>> 32) << 4);
     }
 
     @DontInline
