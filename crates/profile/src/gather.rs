@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use borescope_cfg::flow::{self, EdgeKind, Flow};
 use borescope_paths::{KIpf, kipf};
-use borescope_spool::counters::{Counters, Damage, Header, Row, Run, Slots};
-use borescope_spool::layout::{Engine, Stop};
+use borescope_spool::counters::{Counters, Damage, Header, Row, Run, Slots, Window};
+use borescope_spool::layout::{self, Engine, Stop};
 use borescope_spool::log::LogReader;
 use borescope_spool::meta::{self, Counting, Record};
 use borescope_spool::source::FileSource;
@@ -293,7 +293,14 @@ impl Spool {
         let LoggedMethod { class, method } =
             self.log.methods.get(&index).ok_or(Error::NoMethod(index))?;
         let in_slots = method.counting == Counting::Slots;
-        let (counted, kipf) = self.count(method)?;
+        let header = self.header();
+        let (mut counted, mut kipf) = self.count(method, true)?;
+        let whole = self.rows_damage.places == 0 && counted.damage.places == 0;
+        let bounded = !kipf.is_exact();
+        if bounded && !(whole && header.lost == 0) {
+            // What is lost may lie anywhere, so nothing follows from upper bounds: the plain sums are lower bounds all the same.
+            (counted, kipf) = self.count(method, false)?;
+        }
         let mut paths = Vec::new();
         let mut left = 0u64;
         for node in kipf.roots() {
@@ -307,12 +314,11 @@ impl Spool {
             }
             paths.push(row);
         }
-        let header = self.header();
-        let whole = self.rows_damage.places == 0 && counted.damage.places == 0;
-        let exact = whole && header.stop == Stop::No && header.lost == 0;
+        let paths_exact = whole && header.stop == Stop::No && header.lost == 0;
         // A lost item ends an activation's counting, and an item ends at most one occurrence of a sequence. What slots that found no
         // memory would have counted is not known.
-        let missing = (whole && !(in_slots && header.stop != Stop::No)).then_some(header.lost);
+        let unknown = (in_slots && header.stop != Stop::No) || (bounded && kipf.is_exact());
+        let missing = (whole && !unknown).then_some(header.lost);
         damage.places += counted.damage.places;
         damage.first = damage.first.or(counted.damage.first);
         let lines = method
@@ -348,7 +354,8 @@ impl Spool {
             paths: paths.len() as u64,
             kipf_nodes: kipf.len() as u64,
             merged: merged.len() as u64,
-            exact,
+            exact: paths_exact && !bounded,
+            paths_exact,
             lines: lines.clone().min().zip(lines.max()),
         };
         let detail = MethodDetail {
@@ -359,7 +366,8 @@ impl Spool {
         Ok((row, detail, missing))
     }
 
-    fn count(&self, method: &meta::Method) -> Result<(Counted, KIpf), Error> {
+    /// `bounds`: whether edges of truncated rows are told apart, which gives the k-IPF upper bounds.
+    fn count(&self, method: &meta::Method, bounds: bool) -> Result<(Counted, KIpf), Error> {
         let (index, flow) = (method.index, &method.flow);
         let mut counted = Counted::default();
         let k = self.k();
@@ -384,7 +392,7 @@ impl Spool {
             if self.header().engine == Engine::Ksf {
                 self.count_ksf(&row, flow, &mut forest, &mut counted.damage);
             } else {
-                self.count_row(&row, k, flow, &mut forest, &mut counted.damage);
+                self.count_row(&row, k, flow, bounds, &mut forest, &mut counted.damage);
             }
         }
         if method.counting == Counting::Slots {
@@ -405,24 +413,29 @@ impl Spool {
         row: &Row,
         k: u32,
         flow: &Flow,
+        bounds: bool,
         forest: &mut kipf::Builder,
         damage: &mut Damage,
     ) {
-        let window = if k == 1 {
-            None
-        } else {
-            Some(self.counters.window(row))
+        // At k = 1 no window counts, and no row is truncated.
+        let window = match k {
+            1 => Window::default(),
+            _ => self.counters.window(row),
         };
-        if window.as_ref().is_some_and(|window| !window.whole) {
+        if k > 1 && !window.whole {
             damage.add(row.offset, "the window of a row is not whole");
         }
-        let window = window.map_or(Vec::new(), |window| window.ids);
-        if window.iter().any(|&id| id >= flow.num_paths) {
+        if window.ids.iter().any(|&id| id >= flow.num_paths) {
             return damage.add(row.offset, "a path ID that the method does not have");
         }
+        let truncated = bounds && window.truncated;
+        let mut add = |window: &[u32], id, count| match truncated {
+            true => forest.truncated_edge(window, id, count),
+            false => forest.edge(window, id, count),
+        };
         if let Some(run) = row.run {
             match run.beyond(k).filter(|_| run.id < flow.num_paths) {
-                Some(beyond) => count_run(window.clone(), k, run, beyond, forest),
+                Some(beyond) => count_run(window.ids.clone(), k, run, beyond, &mut add),
                 None => damage.add(row.record(), "a run slot contradicts itself"),
             }
         }
@@ -430,9 +443,12 @@ impl Spool {
             Err(reason) => damage.add(row.offset, reason),
             Ok(edges) => {
                 for edge in edges {
-                    match edge.id < flow.num_paths {
-                        true => forest.edge(&window, edge.id, edge.count),
-                        false => damage.add(row.offset, "a path ID that the method does not have"),
+                    match short_run(flow, k, row, edge.id) {
+                        _ if edge.id < flow.num_paths => add(&window.ids, edge.id, edge.count),
+                        Some((id, n)) => {
+                            count_turns(&mut window.ids.clone(), id, n, edge.count, &mut add);
+                        }
+                        None => damage.add(row.offset, "a path ID that the method does not have"),
                     }
                 }
             }
@@ -458,12 +474,40 @@ impl Spool {
 
 /// What a run slot stands for (`borescope_spool::layout::run`): the edges that the first k - 1 IDs of each run take, from its row's window
 /// on, and the edge from k - 1 times the ID to itself.
-fn count_run(mut window: Vec<u32>, k: u32, run: Run, beyond: u64, forest: &mut kipf::Builder) {
-    for _ in 1..k {
-        forest.edge(&window, run.id, run.count);
-        window.push(run.id);
+fn count_run(
+    mut window: Vec<u32>,
+    k: u32,
+    run: Run,
+    beyond: u64,
+    add: &mut impl FnMut(&[u32], u32, u64),
+) {
+    count_turns(&mut window, run.id, k - 1, run.count, add);
+    add(&window, run.id, beyond);
+}
+
+/// The edges that `turns` times an ID take, one after another, from a window on.
+fn count_turns(
+    window: &mut Vec<u32>,
+    id: u32,
+    turns: u32,
+    count: u64,
+    add: &mut impl FnMut(&[u32], u32, u64),
+) {
+    for _ in 0..turns {
+        add(window, id, count);
+        window.push(id);
     }
-    forest.edge(&window, run.id, beyond);
+}
+
+/// What an edge beyond the paths of a method stands for (`borescope_spool::layout::short_runs`): an ID and how many times it. The ID is that of
+/// a whole turn of the loop to which the path leads that the row's window ends with: the start value of the loop's head.
+fn short_run(flow: &Flow, k: u32, row: &Row, edge: u32) -> Option<(u32, u32)> {
+    let turns = edge.checked_sub(flow.num_paths)?.checked_add(1)?;
+    if !row.has_run_slot() || turns > layout::short_runs(k) {
+        return None;
+    }
+    let head = flow.decode(row.id?)?.next?;
+    Some((flow.start_at(head)?.value, turns))
 }
 
 /// A short branch in words of the class file.

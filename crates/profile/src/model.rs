@@ -45,13 +45,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Upper bound of a count of `method` (a path's or a sequence's); the count itself is the lower bound. `None` = unknown.
+    /// Upper bound of a count of `method`, given that of its k-IPF (`KIpf::upper`; for paths the count itself): with what was lost.
+    /// `None` = unknown.
     pub fn upper(&self, method: &Method, count: u64) -> Option<u64> {
         // Slots that found no memory leave no trace: nobody knows how often they would have been counted.
         let unknown = method.unfinished.is_none() && self.stopped.is_some();
         match method.exact {
             true => Some(count),
-            false if self.counters_torn.is_some() || unknown => None,
+            false if self.counters_torn.is_some() || unknown || count == u64::MAX => None,
             // A lost ID ends at most one occurrence of a sequence, and nothing after it in its activation was counted.
             false => Some(count.saturating_add(self.lost)),
         }
@@ -144,8 +145,11 @@ pub struct Method {
     pub kipf_nodes: u64,
     /// Short branches whose ways are not told apart.
     pub merged: u64,
-    /// False: the counts are lower bounds (counting stopped early, or a part of the spool is missing).
+    /// False: counts of sequences are lower bounds (counting stopped early, a part of the spool is missing, or there were more
+    /// sequences than a method may have rows: then the k-IPF has upper bounds too).
     pub exact: bool,
+    /// False: counts of paths are lower bounds as well.
+    pub paths_exact: bool,
     /// Lowest and highest source line, if known.
     pub lines: Option<(u16, u16)>,
 }
@@ -270,7 +274,7 @@ impl Profile {
         match &self.details {
             Details::Files(files) => {
                 let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-                files.detail(self.manifest.k, method)
+                files.detail(&self.manifest, method)
             }
             Details::Memory(details) => details.get(&index).cloned().ok_or(Error::NoMethod(index)),
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use borescope_paths::KIpf;
+use borescope_paths::kipf::Bounds;
 
 use crate::model::{Details, Manifest, Merged, Method, MethodDetail, PathRow, Profile};
 use crate::table::{Column, TableReader, checksum};
@@ -100,7 +101,7 @@ pub(crate) struct Files {
     kipf: TableReader,
     merged: TableReader,
     path_rows: Groups<PathRow>,
-    kipf_rows: Groups<(Option<u32>, u32, u64)>,
+    kipf_rows: Groups<(Option<u32>, u32, u64, Bounds)>,
     merged_rows: Groups<Merged>,
 }
 
@@ -154,7 +155,12 @@ impl<T: Clone> Groups<T> {
 
 impl Files {
     /// Paths and k-IPF of a method. What is read must be as much as `method` says. Needs the files for itself: they have one position.
-    pub(crate) fn detail(&mut self, k: u32, method: &Method) -> Result<MethodDetail, Error> {
+    pub(crate) fn detail(
+        &mut self,
+        manifest: &Manifest,
+        method: &Method,
+    ) -> Result<MethodDetail, Error> {
+        let (k, lost) = (manifest.k, manifest.lost);
         let paths = self
             .path_rows
             .of(&self.paths, method.index, tables::read_path)?;
@@ -163,7 +169,11 @@ impl Files {
         }
         let nodes = self.kipf_rows.of(&self.kipf, method.index, |columns| {
             let node = tables::read_node(columns)?;
-            Some((node.method, (node.parent, node.id, node.count)))
+            let bounds = Bounds {
+                upper: node.hi.map_or(u64::MAX, |hi| hi.saturating_sub(lost)),
+                truncated: node.truncated,
+            };
+            Some((node.method, (node.parent, node.id, node.count, bounds)))
         })?;
         if nodes.len() as u64 != method.kipf_nodes {
             return Err(self
@@ -178,8 +188,8 @@ impl Files {
                 .merged
                 .damaged("not all branches of a method are there"));
         }
-        let kipf =
-            KIpf::from_nodes(k, nodes).map_err(|error| self.kipf.damaged(&error.to_string()))?;
+        let kipf = KIpf::from_bounded_nodes(k, nodes)
+            .map_err(|error| self.kipf.damaged(&error.to_string()))?;
         Ok(MethodDetail {
             paths,
             kipf,

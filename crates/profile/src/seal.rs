@@ -113,7 +113,7 @@ fn write_detail(
         paths.row(|columns| tables::write_path(columns, method.index, path))?;
     }
     paths.end_method()?;
-    for (node, entry) in (0..).zip(detail.kipf.nodes()) {
+    for (node, (entry, bounds)) in (0..).zip(detail.kipf.bounded_nodes()) {
         let borescope_paths::kipf::Entry {
             parent,
             depth,
@@ -127,7 +127,8 @@ fn write_detail(
             depth,
             id,
             count,
-            hi: missing.map(|missing| count.saturating_add(missing)),
+            hi: missing.map(|missing| bounds.upper.saturating_add(missing)),
+            truncated: bounds.truncated,
         };
         kipf.row(|columns| tables::write_node(columns, &node))?;
     }

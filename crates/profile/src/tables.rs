@@ -9,7 +9,8 @@ pub(crate) const METHODS: &str = "message methods {
     REQUIRED BYTE_ARRAY descriptor (STRING); OPTIONAL BYTE_ARRAY source_file (STRING); REQUIRED BYTE_ARRAY loader (STRING);
     REQUIRED BYTE_ARRAY class_hash (STRING); REQUIRED INT32 instances; REQUIRED BYTE_ARRAY num_paths (STRING);
     REQUIRED INT32 numbered_paths; REQUIRED INT64 activations; OPTIONAL INT64 unfinished; REQUIRED INT64 ids;
-    REQUIRED INT64 paths; REQUIRED INT64 kipf_nodes; REQUIRED INT64 merged; REQUIRED BOOLEAN exact; OPTIONAL INT32 first_line; OPTIONAL INT32 last_line; }";
+    REQUIRED INT64 paths; REQUIRED INT64 kipf_nodes; REQUIRED INT64 merged; REQUIRED BOOLEAN exact; REQUIRED BOOLEAN paths_exact;
+    OPTIONAL INT32 first_line; OPTIONAL INT32 last_line; }";
 
 /// `paths.parquet`.
 pub(crate) const PATHS: &str = "message paths {
@@ -22,7 +23,7 @@ pub(crate) const PATHS: &str = "message paths {
 /// `kipf.parquet`.
 pub(crate) const KIPF: &str = "message kipf {
     REQUIRED INT32 method; REQUIRED INT32 node; OPTIONAL INT32 parent; REQUIRED INT32 depth; REQUIRED INT32 id;
-    REQUIRED INT64 count; REQUIRED INT64 lo; OPTIONAL INT64 hi; }";
+    REQUIRED INT64 count; REQUIRED INT64 lo; OPTIONAL INT64 hi; REQUIRED INT64 truncated; }";
 
 /// `merged.parquet`.
 pub(crate) const MERGED: &str = "message merged {
@@ -83,6 +84,7 @@ pub(crate) fn write_method(columns: &mut [Column], method: &Method) {
         to.get().count(count);
     }
     to.get().bool(method.exact);
+    to.get().bool(method.paths_exact);
     to.get().int(method.lines.map(|lines| i64::from(lines.0)));
     to.get().int(method.lines.map(|lines| i64::from(lines.1)));
 }
@@ -110,6 +112,7 @@ pub(crate) fn read_method(columns: &mut [Column]) -> Option<Method> {
         kipf_nodes: from.get().next_int()?,
         merged: from.get().next_int()?,
         exact: from.get().next_bool()?,
+        paths_exact: from.get().next_bool()?,
         lines: match (from.get().next_opt_int()?, from.get().next_opt_int()?) {
             (Some(first), Some(last)) => Some((first.try_into().ok()?, last.try_into().ok()?)),
             (None, None) => None,
@@ -200,6 +203,8 @@ pub(crate) struct Node {
     pub(crate) count: u64,
     /// Upper bound of the true count; `None` = unknown.
     pub(crate) hi: Option<u64>,
+    /// Occurrences of which nothing more is known, not even the ID before.
+    pub(crate) truncated: u64,
 }
 
 pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
@@ -212,6 +217,7 @@ pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
     to.get().count(node.count);
     to.get().count(node.count);
     to.get().int(node.hi.map(as_signed));
+    to.get().count(node.truncated);
 }
 
 pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
@@ -237,6 +243,7 @@ pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
         id,
         count,
         hi,
+        truncated: from.get().next_int()?,
     })
 }
 

@@ -29,7 +29,7 @@ COLUMNS = {
     "methods": {
         "method": "int32", "class": "string", "name": "string", "descriptor": "string", "source_file": "string", "loader": "string",
         "class_hash": "string", "instances": "int32", "num_paths": "string", "numbered_paths": "int32", "activations": "int64",
-        "unfinished": "int64", "ids": "int64", "paths": "int64", "kipf_nodes": "int64", "merged": "int64", "exact": "bool",
+        "unfinished": "int64", "ids": "int64", "paths": "int64", "kipf_nodes": "int64", "merged": "int64", "exact": "bool", "paths_exact": "bool",
         "first_line": "int32", "last_line": "int32",
     },
     "paths": {
@@ -38,7 +38,7 @@ COLUMNS = {
     },
     "kipf": {
         "method": "int32", "node": "int32", "parent": "int32", "depth": "int32", "id": "int32", "count": "int64", "lo": "int64",
-        "hi": "int64",
+        "hi": "int64", "truncated": "int64",
     },
     "merged": {"method": "int32", "head": RANGE, "arms": LIST_RANGE, "join": RANGE, "lines": LIST_INT},
     "skipped": {"class": "string", "name": "string", "descriptor": "string", "lens": "string", "reason": "string"},
@@ -66,7 +66,7 @@ def with_pandas(profile, manifest):
     same("methods", len(methods), totals["methods"])
     same("methods that ran", int(((methods.activations > 0) | (methods.ids > 0)).sum()), totals["methods_executed"])
     same("skipped", len(skipped), totals["skipped"])
-    same("all exact", bool(methods.exact.all()), exact or methods.empty)
+    same("all paths exact", bool(methods.paths_exact.all()), exact or methods.empty)
     for column in ["activations", "ids", "unfinished", "paths", "kipf_nodes"]:
         same(f"sum of {column}", int(methods[column].sum()), totals[column])
     # Where paths that an exception interrupts are not counted, calls are what left.
@@ -86,7 +86,10 @@ def with_pandas(profile, manifest):
     same("depth", bool((kipf.depth <= manifest["k"]).all()), True)
     same("lo", bool((kipf["lo"] == kipf["count"]).all()), True)
     if exact:
-        same("hi", bool((kipf["hi"] == kipf["count"]).all()), True)
+        sure = kipf.method.isin(methods[methods.exact].method)
+        same("hi", bool((kipf[sure]["hi"] == kipf[sure]["count"]).all()), True)
+        same("bounds", bool((kipf["hi"] >= kipf["count"]).all()), True)
+        same("truncated", int(kipf[sure].truncated.sum()), 0)
         children = kipf.dropna(subset="parent").groupby(["method", "parent"])["count"].sum()
         parents = kipf.set_index(["method", "node"])["count"]
         children.index = children.index.set_levels(children.index.levels[1].astype("int64"), level=1)

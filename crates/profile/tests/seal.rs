@@ -10,7 +10,9 @@ use borescope_spool::counters::Counters;
 use borescope_spool::layout::{self, Engine, Stop};
 use borescope_spool::meta::{Counting, Method, Record};
 use borescope_spool::testing::{Builder, Item};
-use common::{CASES, LEAF, MERGED, NEVER, Run, WORKED, counted, counters, log, records, sealed};
+use common::{
+    CASES, LEAF, MERGED, NEVER, Run, WORKED, counted, counters, log, records, run_loops, sealed,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -101,6 +103,44 @@ proptest! {
         };
         let engine = Engine::Automaton;
         prop_assert_eq!(forest(counters(engine, k, &runs)), forest(counted(Builder::new(engine, k), &runs)));
+    }
+
+    /// A limit of rows: paths stay exact, and the true count of each sequence lies within its bounds, also of those that have no node.
+    #[test]
+    fn truncated_rows_give_bounds(k in prop::sample::select(vec![2u32, 3, 4, 7]), limit in 0..10usize, runs in runs(60), lost in prop::bool::ANY) {
+        let mut builder = Builder::new(Engine::Automaton, k);
+        builder.row_limit(limit);
+        let mut builder = run_loops(builder, &runs);
+        if lost {
+            builder.stop(Stop::No, 3);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (manifest, profile) = sealed(dir.path(), &builder.finish(Some(5)), &log()).unwrap();
+        prop_assert_eq!(&manifest.counters_torn, &None);
+        for method in profile.methods() {
+            let truth = brute_force(&activations(&runs, method.index), k);
+            let detail = detail(&profile, method.index);
+            prop_assert_eq!(method.paths_exact, !lost);
+            prop_assert_eq!(method.exact, !lost && detail.kipf.is_exact());
+            if method.exact {
+                prop_assert_eq!(grams(&detail), truth);
+                continue;
+            }
+            let level1: Grams = detail.kipf.level(1).collect();
+            prop_assert_eq!(level1, brute_force(&activations(&runs, method.index), 1));
+            for (gram, count) in truth {
+                let lo = detail.kipf.count(&gram);
+                prop_assert!(lo <= count, "{gram:?}: {lo} > {count}");
+                // Where IDs were lost only what was counted is bounded.
+                if lost && detail.kipf.find(&gram).is_none() {
+                    continue;
+                }
+                if let Some(hi) = manifest.upper(method, detail.kipf.upper_of(&gram)) {
+                    prop_assert!(count <= hi, "{gram:?}: {count} > {hi}");
+                }
+            }
+            prop_assert_eq!(detail.kipf.check(), Ok(()));
+        }
     }
 
     /// Whatever the end of either file: no panic, no count above the true one, and the profile says that it may be too low.
@@ -387,6 +427,30 @@ fn slots_of_a_loop() {
     let (manifest, profile) = sealed(dir.path(), &image, &log).unwrap();
     let method = &profile.methods()[1];
     assert_eq!((method.exact, manifest.upper(method, 5)), (false, None));
+}
+
+/// A run that is too short for a run slot has an edge of its own, which the sealer takes apart.
+#[test]
+fn short_runs_are_taken_apart() {
+    let calls = vec![
+        vec![0, 4, 4, 4, 5],
+        vec![0, 4, 7],
+        vec![0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5],
+    ];
+    let runs = [(0, WORKED, calls.clone())];
+    let image = counters(Engine::Automaton, 8, &runs).finish(Some(1));
+    let read = Counters::new(&image[..]).unwrap();
+    let edges = read.rows().flat_map(|row| read.edges(&row).unwrap());
+    let mut short: Vec<u32> = edges
+        .filter(|edge| edge.id >= 8)
+        .map(|edge| edge.id)
+        .collect();
+    short.sort_unstable();
+    assert_eq!(short, [8, 10], "once and three times");
+    let dir = tempfile::tempdir().unwrap();
+    let (_, profile) = sealed(dir.path(), &image, &log()).unwrap();
+    assert_eq!(grams(&detail(&profile, WORKED)), brute_force(&calls, 8));
+    assert!(profile.methods()[0].exact);
 }
 
 /// The branch's own line and those of its arms; the paths do not name the arms.

@@ -67,7 +67,9 @@ pub(crate) fn describe(
     } else {
         story(kipf, names, &chain.ids, counted)
     };
-    let covers = if surely_all(kipf, &chain.ids) {
+    // Where only sequences are bounded, what they cover is a lower bound of a share of all.
+    let bounded = method.paths_exact && !method.exact;
+    let covers = if surely_all(kipf, &chain.ids) && !bounded {
         percent(chain.covered, method.ids)
     } else {
         format!("at least {}", percent_floor(chain.covered, method.ids))
@@ -78,7 +80,7 @@ pub(crate) fn describe(
     };
     text.push_str(&format!(
         " {subject} covers {covers} of the method's{} iterations",
-        if method.exact { "" } else { " counted" }
+        if method.paths_exact { "" } else { " counted" }
     ));
     text.push_str(&match (chain.repeats, chain.ids.len()) {
         (true, 2..) => " and repeats back to back.".to_owned(),

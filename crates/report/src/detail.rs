@@ -26,7 +26,7 @@ const INDENT: &str = "    ";
 /// The paths that ran, the hottest first.
 pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
     let shown = &paths[..paths.len().min(TABLE_PATHS)];
-    let at_least = if method.exact { "" } else { ">= " };
+    let at_least = if method.paths_exact { "" } else { ">= " };
     let rows: Vec<[String; 5]> = shown
         .iter()
         .map(|p| {

@@ -190,6 +190,7 @@ impl Serialize for MethodJson<'_> {
         map.serialize_entry("iterations", &m.ids)?;
         map.serialize_entry("unfinished", &m.unfinished)?;
         map.serialize_entry("exact", &m.exact)?;
+        map.serialize_entry("paths_exact", &m.paths_exact)?;
         map.serialize_entry("merged", &Each(detail.merged.iter().map(MergedJson)))?;
         map.serialize_entry(
             "paths",
@@ -334,8 +335,8 @@ struct Grams<'a> {
 }
 
 impl Grams<'_> {
-    fn gram<'i>(&self, ids: &'i [u32], count: u64) -> Gram<'i> {
-        let hi = self.manifest.upper(self.method, count);
+    fn gram<'i>(&self, ids: &'i [u32], count: u64, upper: u64) -> Gram<'i> {
+        let hi = self.manifest.upper(self.method, upper);
         Gram {
             ids: Ids(ids),
             count,
@@ -351,16 +352,17 @@ impl Serialize for Grams<'_> {
         match self.top {
             Some(top) => {
                 for (ids, count) in hottest_grams(self.kipf, top) {
-                    seq.serialize_element(&self.gram(&ids, count))?;
+                    let upper = self.kipf.upper_of(&ids);
+                    seq.serialize_element(&self.gram(&ids, count, upper))?;
                 }
             }
             None => {
                 let mut ids: Vec<u32> = Vec::new();
-                for node in self.kipf.nodes() {
+                for (node, bounds) in self.kipf.bounded_nodes() {
                     ids.truncate((node.depth as usize).saturating_sub(1));
                     ids.push(node.id);
                     if ids.len() >= 2 && node.count > 0 {
-                        seq.serialize_element(&self.gram(&ids, node.count))?;
+                        seq.serialize_element(&self.gram(&ids, node.count, bounds.upper))?;
                     }
                 }
             }

@@ -184,7 +184,7 @@ fn header(page: &mut Page, profile: &Profile) {
         for doubt in doubts {
             page.para(Look::Advice, "Lower bounds: ", &doubt);
         }
-    } else if profile.methods().iter().any(|m| !m.exact) {
+    } else if profile.methods().iter().any(|m| !m.paths_exact) {
         page.para(
             Look::Advice,
             "Lower bounds: ",
@@ -196,6 +196,14 @@ fn header(page: &mut Page, profile: &Profile) {
             "Exact: ",
             "each path that each instrumented method ran to its end is counted.",
         );
+        let bounded = profile.methods().iter().filter(|m| !m.exact).count();
+        if bounded > 0 {
+            let text = format!(
+                "{} had more sequences than are kept: counts of theirs have a lower and an upper bound.",
+                plural(bounded as u64, "method", "methods")
+            );
+            page.para(Look::Advice, "Bounded: ", &text);
+        }
     }
     if m.totals.straight_line > 0 {
         let n = m.totals.straight_line;
@@ -351,7 +359,7 @@ impl Entry<'_> {
     /// Name, weight, findings and hot chains.
     fn summary(&self, page: &mut Page, manifest: &Manifest, findings: &[Finding]) {
         let m = self.method;
-        let at_least = if m.exact { "" } else { ">= " };
+        let at_least = if m.paths_exact { "" } else { ">= " };
         page.blank();
         let weight = format!(
             "{at_least}{}  {:>4}",
@@ -386,12 +394,13 @@ impl Entry<'_> {
             facts.push(plural(unfinished, "unfinished path", "unfinished paths"));
         }
         page.para(Look::Dim, "    ", &facts.join("; "));
-        if !m.exact {
-            page.para(
-                Look::Dim,
-                "    ",
-                "Counts are lower bounds, shares are of what was counted.",
-            );
+        let doubt = match (m.paths_exact, m.exact) {
+            (false, _) => "Counts are lower bounds, shares are of what was counted.",
+            (true, false) => "Paths are exact; counts of sequences are lower bounds.",
+            (true, true) => "",
+        };
+        if !doubt.is_empty() {
+            page.para(Look::Dim, "    ", doubt);
         }
         for finding in findings {
             page.para(Look::Advice, "  > ", &finding.text);

@@ -121,6 +121,12 @@ impl Row {
         }
     }
 
+    /// True if a run slot stands before it: its method has run loops, and its edges beyond the method's paths are short runs
+    /// ([`layout::short_runs`]).
+    pub fn has_run_slot(&self) -> bool {
+        self.has_slot
+    }
+
     /// True if the edges are in a hash table.
     pub fn is_hash(&self) -> bool {
         matches!(self.edges, EdgesAt::Hash(_))
@@ -139,7 +145,7 @@ pub struct Edge {
 }
 
 /// The window of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Last path IDs, oldest first, at most k - 1.
     pub ids: Vec<u32>,

@@ -8,7 +8,7 @@ use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Merged, Start, StartKind}
 use crate::layout::{
     self, CHUNK_HEADER_BYTES, CHUNK_MAGIC, DENSE_EDGE_BYTES, Engine, HASH_MUL, HEADER_BYTES,
     KSF_BYTES, Kind, MAGIC, NO_ID, ROW_BYTES, RUN_BYTES, SLOTS_MAGIC, Stop, TABLE_BYTES,
-    TABLE_EDGE_BYTES, piece_bytes, piece_first,
+    TABLE_EDGE_BYTES, piece_bytes, piece_first, short_runs,
 };
 
 /// What happens in an activation.
@@ -54,6 +54,8 @@ pub struct Builder {
     pieces: HashMap<(u32, u64), u64>,
     /// Path IDs of run loops, by method.
     turns: HashMap<u32, Vec<u32>>,
+    /// By method, the ID of a run loop whose short runs have edges of their own, and the IDs that lead to that loop.
+    short: HashMap<u32, (u32, Vec<u32>)>,
     /// By arena, method, window, and whether what came before the window is unknown.
     rows: HashMap<(u32, u32, Vec<u32>, bool), u64>,
     windows: HashMap<u64, (Vec<u32>, bool)>,
@@ -80,6 +82,7 @@ impl Builder {
             slotted: HashSet::new(),
             pieces: HashMap::new(),
             turns: HashMap::new(),
+            short: HashMap::new(),
             rows: HashMap::new(),
             windows: HashMap::new(),
         };
@@ -118,6 +121,12 @@ impl Builder {
         self
     }
 
+    /// Short runs of the run loop `id` have edges of their own in rows whose last ID is one of `leads`.
+    pub fn short_runs(&mut self, method: u32, id: u32, leads: &[u32]) -> &mut Self {
+        self.short.insert(method, (id, leads.to_vec()));
+        self
+    }
+
     /// Counts whole activations of a method on the thread that has this arena.
     pub fn run(&mut self, arena: u32, method: u32, activations: &[Vec<u32>]) -> &mut Self {
         for ids in activations {
@@ -138,6 +147,9 @@ impl Builder {
             && total >= u64::from(self.k - 1)
             && (self.u64(slot + JUMP) == 0 || self.u32(slot + ID) == id);
         let began = activation.row;
+        if self.short_run(activation, id, total) {
+            return;
+        }
         if used {
             // The row of k - 1 times this ID: made by the slow path, which counts nothing.
             for _ in 1..self.k {
@@ -159,6 +171,27 @@ impl Builder {
         self.set_u64(slot + JUMP, if shared { jump.wrapping_neg() } else { jump });
         self.add(slot + TOTAL, total);
         self.add(slot + COUNT, 1);
+    }
+
+    /// Counts a run in the edge for runs of its length, if there is one.
+    fn short_run(&mut self, activation: &mut Activation, id: u32, total: u64) -> bool {
+        let (began, method) = (activation.row, activation.method);
+        let short = (1..=u64::from(short_runs(self.k))).contains(&total);
+        let Some((turn, leads)) = self.short.get(&method).filter(|_| short && began != 0) else {
+            return false;
+        };
+        let last = self.u32(began + layout::row::ID);
+        let Some(paths) = self.paths.get(&method).copied() else {
+            return false;
+        };
+        if *turn != id || !leads.contains(&last) || !self.turns.contains_key(&method) {
+            return false;
+        }
+        (0..total).for_each(|_| self.step(activation, id, 0));
+        let edge = self.edge(began, paths + total as u32 - 1);
+        self.add(edge + 8, 1);
+        self.set_next(edge, began, activation.row);
+        true
     }
 
     /// Begins an activation.
@@ -352,10 +385,14 @@ impl Builder {
         }
         let paths = self.paths.get(&method).copied().unwrap_or(u32::MAX);
         let dense = paths != u32::MAX && paths <= self.dense_paths;
+        let runs = match self.turns.contains_key(&method) {
+            true => short_runs(self.k),
+            false => 0,
+        };
         let (kind, size) = match dense {
             true => (
                 Kind::DenseRow,
-                ROW_BYTES + u64::from(paths) * DENSE_EDGE_BYTES,
+                ROW_BYTES + u64::from(paths + runs) * DENSE_EDGE_BYTES,
             ),
             false => (Kind::HashRow, ROW_BYTES),
         };

@@ -95,10 +95,20 @@ pub fn log() -> Vec<u8> {
 
 /// An image of the counters after these runs.
 pub fn counters(engine: Engine, k: u32, runs: &[Run]) -> Builder {
-    let mut builder = Builder::new(engine, k);
+    run_loops(Builder::new(engine, k), runs)
+}
+
+/// Counts these runs in `builder`, some in run slots.
+pub fn run_loops(mut builder: Builder, runs: &[Run]) -> Builder {
     for (method, ids) in RUN_LOOPS {
         builder.run_loops(method, ids);
     }
+    // The turns whose ID is the start value of the loop's head, after what leads there.
+    let back: Vec<u32> = (0..38).collect();
+    builder
+        .short_runs(WORKED, 4, &[0, 2, 4, 6])
+        .short_runs(CASES, 0, &back)
+        .short_runs(MERGED, 2, &[0, 2]);
     counted(builder, runs)
 }
 

@@ -100,6 +100,7 @@ pub fn profile(k: u32, samples: &[Sample]) -> Profile {
             kipf_nodes: kipf.len() as u64,
             merged: s.merged.len() as u64,
             exact: s.exact,
+            paths_exact: s.exact,
             lines: lines.clone().min().copied().zip(lines.max().copied()),
         };
         totals.methods += 1;
