@@ -54,6 +54,8 @@ pub trait Constants {
     fn tag(&self, index: u16) -> Option<u8>;
     /// Internal name of the class of the method or field at an index.
     fn member_class(&self, index: u16) -> Option<&[u8]>;
+    /// First byte of the descriptor of the method or field at an index.
+    fn member_type(&self, index: u16) -> Option<u8>;
 }
 
 impl Constants for borescope_classfile::ClassFile<'_> {
@@ -63,6 +65,10 @@ impl Constants for borescope_classfile::ClassFile<'_> {
 
     fn member_class(&self, index: u16) -> Option<&[u8]> {
         self.member_class_bytes(index)
+    }
+
+    fn member_type(&self, index: u16) -> Option<u8> {
+        self.member_descriptor_bytes(index)?.first().copied()
     }
 }
 

@@ -362,7 +362,7 @@ fn int_load(code: &[u8], bci: usize, op: u8) -> Option<u16> {
 }
 
 /// The local that an instruction changes, with the plain opcode, and what iinc adds.
-fn change(code: &[u8], bci: usize) -> (u8, Option<u16>, i16) {
+pub(crate) fn change(code: &[u8], bci: usize) -> (u8, Option<u16>, i16) {
     let byte = |i: usize| code[bci + i];
     let short = |i: usize| u16::from_be_bytes([byte(i), byte(i + 1)]);
     match byte(0) {

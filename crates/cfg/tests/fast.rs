@@ -355,6 +355,84 @@ fn what_a_short_branch_is() {
     assert!(!two(&[ICONST_0], &[ICONST_0, ICONST_0]) && !two(&[ICONST_0], &[ACONST_NULL]));
 }
 
+/// What the block of the branch has done already is free, and may be what is not allowed otherwise.
+#[test]
+fn what_is_done_before_a_short_branch() {
+    let load = [ALOAD_0, ILOAD_1, IALOAD];
+    // `before` stands in front of the load in the branch's block, `after` behind it.
+    let again = |before: &[u8], after: &[u8], way: &[u8]| {
+        let branch = [before, &load, after, &[ILOAD_2, IF_ICMPLE]].concat();
+        merges(&branch, way, None)
+    };
+    let max = [&load[..], &[ISTORE_2]].concat();
+    assert!(again(&[], &[], &max) && again(&[NOP, ICONST_0, POP], &[], &max));
+    let index = [ALOAD_0, ILOAD_2, IALOAD, ISTORE_2];
+    let array = [ALOAD_1, ILOAD_1, IALOAD, ISTORE_2];
+    let bytes = [ALOAD_0, ILOAD_1, BALOAD, ISTORE_2];
+    for way in [&index, &array, &bytes] {
+        assert!(!again(&[], &[], way), "another load");
+    }
+    // Something in between that changes what is loaded, or may.
+    for change in [ISTORE_1, ASTORE_0, LSTORE_0] {
+        assert!(!again(&[], &[ICONST_0, change], &max));
+    }
+    assert!(!again(&[], &[IINC, 1, 1], &max) && !again(&[], &[WIDE, IINC, 0, 1, 0, 1], &max));
+    assert!(again(&[IINC, 1, 1], &[ICONST_0, ISTORE_2], &max));
+    assert!(again(&[ICONST_0, ISTORE_1], &[IINC, 2, 1], &max));
+    assert!(!again(&[], &[INVOKESTATIC, 0, MATH], &max) && !again(&[], &[MONITOREXIT], &max));
+    assert!(!again(&[], &[PUTSTATIC, 0, 9], &max) && !again(&[], &[IASTORE], &max));
+    assert!(again(
+        &[PUTSTATIC, 0, 9, INVOKESTATIC, 0, 1],
+        &[GETSTATIC, 0, 9],
+        &max
+    ));
+    // Or on the way itself.
+    assert!(!again(
+        &[],
+        &[],
+        &[&[IINC, 1, 1], &load[..], &[POP]].concat()
+    ));
+    assert!(!again(
+        &[],
+        &[],
+        &[&[ICONST_0, ISTORE_1], &max[..]].concat()
+    ));
+    assert!(again(&[], &[], &[&max[..], &[ICONST_0, ISTORE_1]].concat()));
+    // Of two the last counts.
+    assert!(again(
+        &[&load[..], &[ICONST_0, ISTORE_1]].concat(),
+        &[],
+        &max
+    ));
+    assert!(!again(&load, &[ICONST_0, ISTORE_1], &max));
+    // Fields, of which kind; a[i + 1].b[j] with operations in between; a division.
+    let same = |text: &[u8], store: &[u8]| {
+        let branch = [text, &[POP, ILOAD_2, IFEQ]].concat();
+        merges(&branch, &[text, store].concat(), None)
+    };
+    assert!(same(&[ALOAD_0, GETFIELD, 0, 9], &[ISTORE_1]));
+    assert!(same(&[ALOAD_0, GETFIELD, 0, 10], &[LSTORE_1]));
+    assert!(
+        !same(&[ALOAD_0, GETFIELD, 0, 10], &[ISTORE_1]),
+        "not verified"
+    );
+    assert!(same(&[GETSTATIC, 0, 11, ARRAYLENGTH], &[ISTORE_1]));
+    let long = [
+        ALOAD_0, ILOAD_1, ICONST_1, IADD, AALOAD, GETFIELD, 0, 11, ILOAD_3, ICONST_1, ISUB,
+    ];
+    assert!(same(&[&long[..], &[LALOAD]].concat(), &[LSTORE, 9]));
+    assert!(
+        same(&[ILOAD_1, ILOAD_2, IDIV], &[ISTORE_1]) && same(&[LLOAD_0, LLOAD_2, LREM], &[POP2])
+    );
+    // Three operations that were done, and one more.
+    let sum = [ILOAD_0, ILOAD_1, IADD, ILOAD_1, IADD, ILOAD_1, IADD];
+    assert!(same(&sum, &[ISTORE_3]) && same(&sum, &[ICONST_2, IMUL, ISTORE_3]));
+    assert!(!same(&sum, &[ICONST_2, IMUL, ICONST_2, IMUL, ISTORE_3]));
+    // Longer than what is searched for.
+    let padded = [&[ALOAD_0, ILOAD_1][..], &[NOP; 70], &[IALOAD]].concat();
+    assert!(!same(&padded, &[ISTORE_3]));
+}
+
 /// A branch whose ways are merged in one that is not: only the inner one is.
 #[test]
 fn shapes_of_short_branches() {

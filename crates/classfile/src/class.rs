@@ -284,6 +284,17 @@ impl<'a> ClassFile<'a> {
         }
     }
 
+    /// Descriptor, not decoded, of the Fieldref, Methodref or InterfaceMethodref at an index.
+    pub fn member_descriptor_bytes(&self, index: u16) -> Option<&'a [u8]> {
+        let [9..=11, _, _, hi, lo, ..] = self.entry(index)? else {
+            return None;
+        };
+        match self.entry(u16::from_be_bytes([*hi, *lo]))? {
+            [12, _, _, hi, lo, ..] => self.utf8_bytes(u16::from_be_bytes([*hi, *lo])),
+            _ => None,
+        }
+    }
+
     pub(crate) fn class_name_bytes(&self, index: u16) -> Option<&'a [u8]> {
         match self.entry(index)? {
             [CLASS, hi, lo, ..] => self.utf8_bytes(u16::from_be_bytes([*hi, *lo])),

@@ -18,7 +18,8 @@ pub struct Program {
     pub guards: Vec<(u16, u16, u16)>,
 }
 
-/// The constant pool of all methods under test: index 1 is a method of anything, 2 one of Math, 3 to 8 constants of these tags.
+/// The constant pool of all methods under test: index 1 is a method of anything, 2 one of Math, 3 to 8 constants
+/// of these tags, 9 an int field, 10 a long, 11 an array.
 pub struct Pool;
 
 pub const MATH: u8 = 2;
@@ -36,6 +37,14 @@ impl Constants for Pool {
         match index {
             1 => Some(b"Anything"),
             2 => Some(b"java/lang/Math"),
+            _ => None,
+        }
+    }
+
+    fn member_type(&self, index: u16) -> Option<u8> {
+        match index {
+            1 | 2 => Some(b'('),
+            9..=11 => Some(b"IJ["[usize::from(index) - 9]),
             _ => None,
         }
     }
