@@ -171,6 +171,7 @@ fn method(m: &Value) {
                 }),
             ),
             ("exact", Bool),
+            ("paths_exact", Bool),
             (
                 "paths",
                 List(|p| {

@@ -127,6 +127,27 @@ fn lower_bounds_are_marked() {
     }
 }
 
+/// Too many sequences for their rows: paths are exact all the same, and said to be.
+#[test]
+fn bounded_sequences_are_told_from_exact_paths() {
+    let bounded = rebuilt(&profile(4, &[worked_example(), leaf()]), |_, methods, _| {
+        methods[0].exact = false;
+    });
+    let got = rendered(&bounded, &wide());
+    for words in [
+        "\nExact: each path",
+        "\nBounded: 1 method had more sequences than are kept",
+        "Paths are exact; counts of sequences are lower bounds.",
+        "50 % of those counted take path 0",
+        "covers at least 85 % of the method's iterations",
+    ] {
+        assert!(got.contains(words), "{words:?} not in {got}");
+    }
+    for words in [">= ", "Lower bounds", "counted iterations"] {
+        assert!(!got.contains(words), "{words:?} in {got}");
+    }
+}
+
 #[test]
 fn nothing_to_show_says_why_and_what_to_do() {
     let empty = rebuilt(&profile(4, &[]), |manifest, _, skips| {
