@@ -39,6 +39,15 @@ impl Flow {
             self.edges.windows(2).all(|w| w[0].from <= w[1].from),
             "edges out of order",
         )?;
+        // By target (the last is none): the block, plus one, with an edge there.
+        let mut met = vec![0; blocks + 1];
+        check(
+            self.edges.iter().all(|e| {
+                let to = &mut met[(e.to as usize).min(blocks)];
+                std::mem::replace(to, e.from + 1) != e.from + 1
+            }),
+            "two edges from one block to another",
+        )?;
         check(
             self.starts.iter().all(|s| (s.block as usize) < blocks),
             "start at no block",

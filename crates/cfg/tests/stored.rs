@@ -141,6 +141,9 @@ fn each_rule_of_validation_counts() {
     refused("edge to or from no block", |f| f.edges[0].to = 5);
     refused("edge to or from no block", |f| f.edges[6].to = 0);
     refused("edges out of order", |f| f.edges.reverse());
+    refused("two edges from one block to another", |f| {
+        f.edges[1].to = f.edges[0].to;
+    });
     refused("start at no block", |f| f.starts[1].block = 5);
     refused("two starts at one block", |f| f.starts[1].block = 0);
     refused("no start where a path ends", |f| f.starts[1].block = 3);
