@@ -6,7 +6,7 @@
 mod streams;
 
 use borescope_paths::automaton::Automaton;
-use borescope_paths::bounded::Bounded;
+use borescope_paths::bounded::{Bounded, Growth};
 use borescope_paths::{Engine, Error, KIpf};
 use streams::{Stream, stream, streams};
 
@@ -36,8 +36,13 @@ enum Policy {
     Times(usize),
 }
 
-fn run(stream: &Stream, k: u32, limit: usize, policy: Policy) -> Result<Bounded, Error> {
-    let mut engine = Bounded::new(k, limit)?;
+fn run(
+    stream: &Stream,
+    k: u32,
+    limit: usize,
+    (growth, policy): (Growth, Policy),
+) -> Result<Bounded, Error> {
+    let mut engine = Bounded::new(k, limit, growth)?;
     let items: usize = stream.activations.iter().map(Vec::len).sum();
     let (period, keep) = match policy {
         Policy::Cap => (usize::MAX, 0.0),
@@ -92,13 +97,14 @@ fn quality(truth: &KIpf, bounded: &KIpf) -> (f64, f64, f64) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let thousands: usize = std::env::args().nth(1).map_or(Ok(1000), |n| n.parse())?;
+    let earned = |rising| Growth::Earned { price: 2, rising };
     let policies = [
-        ("cap alone", Policy::Cap),
-        ("fold when full, keep 1/2", Policy::Full(0.5)),
-        ("fold when full, keep 3/4", Policy::Full(0.75)),
-        ("fold when full, keep 1/4", Policy::Full(0.25)),
-        ("cap; fold 64 times", Policy::Times(64)),
-        ("cap; fold 8 times", Policy::Times(8)),
+        ("cap", (Growth::Whole, Policy::Cap)),
+        ("cap, earned", (earned(true), Policy::Cap)),
+        ("fold", (Growth::Whole, Policy::Full(0.75))),
+        ("fold, earned", (earned(false), Policy::Full(0.75))),
+        ("fold 8 times", (Growth::Whole, Policy::Times(8))),
+        ("fold 8 times, earned", (earned(false), Policy::Times(8))),
     ];
     let mut all = streams(thousands * 1000);
     all.push(late(thousands * 1000 / 4));

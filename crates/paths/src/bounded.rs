@@ -5,6 +5,7 @@
 //!
 //! - **The cap.** When there is no room for a row, the next row is that of the longest suffix of its window that has a truncated row; the
 //!   truncated row of the empty window always exists. This costs nothing on the fast path, but no new window is counted any more.
+//!   [`Growth::Earned`] therefore sells the second half of the room at a price, to edges that are taken often.
 //! - **The fold** ([`Bounded::sweep`]): lossy counting on rows. The edges of rarely taken rows go to the truncated rows of their windows
 //!   without the oldest ID, longest windows first, so that counts too small alone gather where windows end alike. An edge whose
 //!   target went away finds it anew when it is taken next.
@@ -54,11 +55,28 @@ impl Row {
     }
 }
 
+/// Which rows are made while there is room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// All.
+    Whole,
+    /// All in the first half of the room; in the second half an edge must have been taken `price` times before it gets a row. If the
+    /// price is `rising`, it is multiplied by `x^2`, where x is the second half by what is left of it: so there is always room for
+    /// what comes often enough.
+    Earned {
+        /// Least count of an edge.
+        price: u64,
+        /// Whether it rises.
+        rising: bool,
+    },
+}
+
 /// The automaton of one method, with at most so many rows.
 #[derive(Clone, Debug)]
 pub struct Bounded {
     k: u32,
     limit: usize,
+    growth: Growth,
     rows: Vec<Row>,
     /// Unused places in `rows`.
     free: Vec<u32>,
@@ -70,10 +88,11 @@ pub struct Bounded {
 
 impl Bounded {
     /// An automaton with at most `limit` rows besides the two of the empty window.
-    pub fn new(k: u32, limit: usize) -> Result<Bounded, Error> {
+    pub fn new(k: u32, limit: usize, growth: Growth) -> Result<Bounded, Error> {
         let mut bounded = Bounded {
             k: check_k(k)?,
             limit,
+            growth,
             rows: Vec::new(),
             free: Vec::new(),
             index: [HashMap::default(), HashMap::default()],
@@ -212,19 +231,34 @@ impl Bounded {
         row
     }
 
+    /// How often an edge must have been taken to get a row, with room for so many.
+    fn price(&self, room: usize) -> u64 {
+        let half = self.limit / 2;
+        match self.growth {
+            Growth::Earned { price, rising } if room <= half => {
+                let part = if rising { (half / room) as u64 } else { 1 };
+                part.saturating_mul(part).saturating_mul(price)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The row after `id`, and whether it is the one to go to from now on.
     #[cold]
-    fn target(&mut self, from: u32, id: u32) -> u32 {
+    fn target(&mut self, from: u32, id: u32, taken: u64) -> (u32, bool) {
         self.slow += 1;
         let (window, truncated) = self.rows[from as usize].after(self.k, id);
         if let Some(&row) = self.index[usize::from(truncated)].get(&window) {
-            return row;
+            return (row, true);
         }
-        if !self.is_full() {
-            return self.make(window, truncated);
+        let room = self.limit - self.rows().min(self.limit);
+        if room > 0 && taken >= self.price(room) {
+            return (self.make(window, truncated), true);
         }
-        (0..window.len())
+        let row = (0..window.len())
             .find_map(|from| self.index[1].get(&window[from..]).copied())
-            .unwrap_or(TRUNCATED_ROOT)
+            .unwrap_or(TRUNCATED_ROOT);
+        (row, room == 0)
     }
 }
 
@@ -246,8 +280,9 @@ impl Engine for Bounded {
         if edge.next != NONE {
             return edge.next;
         }
-        let next = self.target(row, id);
-        if let Some(edge) = self.rows[row as usize].edges.get_mut(&id) {
+        let taken = edge.count;
+        let (next, stays) = self.target(row, id, taken);
+        if stays && let Some(edge) = self.rows[row as usize].edges.get_mut(&id) {
             edge.next = next;
         }
         next

@@ -2,7 +2,7 @@
 
 mod common;
 
-use borescope_paths::bounded::Bounded;
+use borescope_paths::bounded::{Bounded, Growth};
 use borescope_paths::kipf::{Bounds, Builder};
 use borescope_paths::stream::brute_force;
 use borescope_paths::{Engine, KIpf};
@@ -82,7 +82,7 @@ fn check(forest: &KIpf, stream: &[Vec<u32>]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn bounds_hold_whatever_was_dropped(stream in streams(), k in ks(), dropped in dropped()) {
@@ -140,11 +140,12 @@ proptest! {
     fn bounds_hold_for_any_limit_and_any_sweeps(
         stream in streams(),
         k in ks(),
+        growth in prop_oneof![Just(Growth::Whole), (0u64..5, any::<bool>()).prop_map(|(price, rising)| Growth::Earned { price, rising })],
         limit in prop_oneof![0usize..4, 0usize..40, Just(usize::MAX)],
         sweeps in prop::collection::vec(prop::option::weighted(0.1, 0usize..20), 1..200),
     ) {
         // The activations take turns, so that sweeps find rows that activations are in.
-        let mut engine = Bounded::new(k, limit).unwrap();
+        let mut engine = Bounded::new(k, limit, growth).unwrap();
         let mut states: Vec<u32> = stream.iter().map(|_| engine.enter()).collect();
         let mut sweeps = sweeps.iter().cycle();
         let (mut most, mut swept) = (0, false);
@@ -163,7 +164,7 @@ proptest! {
         }
         let forest = engine.k_ipf();
         check(&forest, &stream)?;
-        if !swept && most < limit {
+        if !swept && most < limit.div_ceil(2) {
             prop_assert!(forest.is_exact());
             prop_assert!(forest == partly(&stream, k, &[None]));
         }
