@@ -23,6 +23,8 @@ pub enum Kind {
 pub struct Insn {
     /// Opcode (JVMS 6.5); of what `wide` widens, that.
     pub op: u8,
+    /// All its bytes.
+    pub bytes: Vec<u8>,
     /// Length in bytes.
     pub len: u16,
     /// What kind.
@@ -292,6 +294,7 @@ fn insn(body: &[u8], at: usize) -> Insn {
     targets.dedup();
     Insn {
         op,
+        bytes: body[at..r.at].to_vec(),
         len: (r.at - at) as u16,
         kind,
         next: targets,

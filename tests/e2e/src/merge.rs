@@ -4,7 +4,7 @@
 //! A report may merge any branch that is *legal* here, and has to say which: the oracle takes the list from it, checks each entry, removes the arms
 //! from the code and from the record, and then every count must be exact again.
 
-use crate::code::{Code, Kind};
+use crate::code::{Code, Insn, Kind};
 use crate::oracle::{reachable_handlers, reverse_postorder};
 use crate::report::Merged;
 use crate::witness::{Run, Step};
@@ -39,6 +39,32 @@ fn only_computes(op: u8) -> bool {
         167 | 200 => true,
         _ => false,
     }
+}
+
+/// Whether the last instruction of `done` loads from memory or divides, and the block of the branch has done the same before, with the same
+/// instructions right before it, and nothing since could change what comes out.
+fn is_repeated(head: &[&Insn], done: &[&Insn]) -> bool {
+    let operands = match done.last().map(|insn| insn.op) {
+        // getstatic
+        Some(178) => 0,
+        // getfield, arraylength
+        Some(180 | 190) => 1,
+        // array loads, divisions and remainders
+        Some(46..=53 | 108 | 109 | 112 | 113) => 2,
+        _ => return false,
+    };
+    let Some(from) = done.len().checked_sub(operands + 1) else {
+        return false;
+    };
+    let changes = |insn: &&Insn| matches!(insn.op, 54..=86 | 132 | 179 | 181..=186 | 194 | 195);
+    let same = |window: &[&Insn]| {
+        window
+            .iter()
+            .zip(&done[from..])
+            .all(|(a, b)| a.bytes == b.bytes)
+    };
+    let at = head.windows(operands + 1).rposition(same);
+    at.is_some_and(|at| !head[at..].iter().any(changes) && !done.iter().any(changes))
 }
 
 fn is_conditional(op: u8) -> bool {
@@ -83,6 +109,11 @@ fn legal(
     let Some(branch) = last_of(code, merged.head) else {
         return fail("its head is no block");
     };
+    let head: Vec<&Insn> = code
+        .insns
+        .range(merged.head.0..branch)
+        .map(|(_, insn)| insn)
+        .collect();
     let join = merged.join.0;
     let ways = &code.insns[&branch].next;
     if !is_conditional(code.insns[&branch].op) || ways.len() != 2 {
@@ -102,6 +133,7 @@ fn legal(
         };
         meets.insert(last);
         let mut previous = branch;
+        let mut done: Vec<&Insn> = Vec::new();
         for (bci, insn) in code.insns.range(arm.0..=last) {
             let goes_on = if *bci == last {
                 insn.next == [join]
@@ -111,7 +143,8 @@ fn legal(
             if !goes_on || insn.kind != Kind::Plain {
                 return fail("its arm does not go straight to where the ways meet");
             }
-            if !only_computes(insn.op) {
+            done.push(insn);
+            if !only_computes(insn.op) && !is_repeated(&head, &done) {
                 return fail("its arm does more than compute");
             }
             if from(*bci) != [previous] || is_root(code, *bci) {
@@ -216,8 +249,16 @@ impl Contracted {
             let ((arm_a, end_a), (arm_b, end_b)) = (way(a), way(b));
             let mut arms = vec![arm_a, arm_b];
             arms.retain(|arm| u32::from(arm.0) < arm.1);
+            let mut start = *bci;
+            while let Some(&[from]) = before.get(&start).map(Vec::as_slice)
+                && from < start
+                && self.code.insns[&from].next.len() == 1
+                && !is_root(&self.code, start)
+            {
+                start = from;
+            }
             let merged = Merged {
-                head: (*bci, u32::from(*bci) + u32::from(insn.len)),
+                head: (start, u32::from(*bci) + u32::from(insn.len)),
                 arms,
                 join: (end_a, u32::from(end_a)),
             };
@@ -268,6 +309,21 @@ mod tests {
     }
 
     #[test]
+    fn what_the_head_has_loaded_may_be_loaded_again() {
+        // aload_0 0, iload_1 1, iaload 2, iload_2 3, if_icmple 4 -> 11, aload_0 7, iload_1 8, iaload 9, istore_2 10, iload_2 11, ireturn 12
+        let mut bytes = vec![42, 27, 46, 28, 164, 0, 7, 42, 27, 46, 61, 28, 172];
+        let straight =
+            |bytes: &[u8]| shape(&Contracted::most(&body(bytes, &[])).code).is_straight();
+        assert!(straight(&bytes));
+        // Another index; a store between.
+        bytes[8] = 28;
+        assert!(!straight(&bytes));
+        bytes[8] = 27;
+        bytes.splice(3..3, [132, 1, 1]);
+        assert!(!straight(&bytes));
+    }
+
+    #[test]
     fn an_if_without_else_is_merged() {
         // iload_0 0, ifeq 1 -> 7, iinc 0 by 1 at 4, iload_0 7, ireturn 8
         let code = body(&[26, 153, 0, 6, 132, 0, 1, 26, 172], &[]);
@@ -292,6 +348,9 @@ mod tests {
         let mut divides = ABS;
         divides[5] = 108;
         refused(&divides, &[], abs(), "more than compute");
+        // A load that the head has not done.
+        let loads = [26, 155, 0, 8, 42, 190, 167, 0, 4, 26, 172];
+        refused(&loads, &[], abs(), "more than compute");
         // The join, or an arm, is a handler.
         refused(&ABS, &[(0, 1, 10)], abs(), "meet is reached another way");
         refused(&ABS, &[(0, 1, 9)], abs(), "arm is reached another way");

@@ -405,6 +405,7 @@ mod tests {
     fn code(insns: &[(Kind, &[u16])], handlers: &[(u16, u16, u16)]) -> Code {
         let insn = |(kind, next): &(Kind, &[u16])| Insn {
             op: 0,
+            bytes: vec![0],
             len: 1,
             kind: *kind,
             next: next.to_vec(),
