@@ -3,7 +3,7 @@
 //! and ratios are taken within a turn.
 
 use crate::results::{Key, OK, PLAIN, Profile, Results, Run, Session};
-use crate::run::{self, Ran};
+use crate::run::{self, Ran, Runner};
 use crate::{counts, page};
 use anyhow::{Context as _, Result, bail, ensure};
 use borescope_e2e::programs::Program;
@@ -12,8 +12,6 @@ use borescope_e2e::{java, root};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How an engine is run.
 pub struct Engine {
@@ -171,12 +169,6 @@ pub fn run(args: &Args) -> Result<()> {
     let session = session(args, &programs)?;
     let started = session.started.clone();
     results.begin(session)?;
-    // The first signal ends the run in progress (a terminal sends it to the JVM too) and then the evaluation, in order.
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
     let mut evaluation = Evaluation {
         args,
         results,
@@ -187,7 +179,7 @@ pub fn run(args: &Args) -> Result<()> {
             took: BTreeMap::new(),
             left: Vec::new(),
         },
-        stop,
+        runner: Runner::new(args.limit)?,
     };
     let outcome = evaluation.all(&programs, &variants);
     page::write(&args.out)?;
@@ -205,7 +197,7 @@ struct Evaluation<'a> {
     /// Variants that are not run again.
     failed: Vec<Key>,
     progress: Progress,
-    stop: Arc<AtomicBool>,
+    runner: Runner,
 }
 
 impl Evaluation<'_> {
@@ -234,8 +226,8 @@ impl Evaluation<'_> {
             }
             if !self.expected.contains_key(&(jdk, program.name)) {
                 // Fills the caches of the file system, and says what the program prints.
-                let ran = run::program(program, jdk, None, self.args.limit)?;
-                if !self.stop.load(Ordering::Relaxed) && ran.code != Ok(program.exit) {
+                let ran = self.runner.program(program, jdk, None)?;
+                if !self.runner.stopped() && ran.code != Ok(program.exit) {
                     bail!(
                         "{} on JDK {jdk} without the agent: {:?}\n{}",
                         program.name,
@@ -245,10 +237,10 @@ impl Evaluation<'_> {
                 }
                 self.expected.insert((jdk, program.name), ran.stdout);
             }
-            if !self.stop.load(Ordering::Relaxed) {
+            if !self.runner.stopped() {
                 self.one(turn, jdk, program, variant)?;
             }
-            if self.stop.load(Ordering::Relaxed) {
+            if self.runner.stopped() {
                 bail!("interrupted; what was measured is kept");
             }
         }
@@ -275,8 +267,8 @@ impl Evaluation<'_> {
                 memory.unwrap_or_default()
             )
         });
-        let ran = run::program(program, jdk, options.as_deref(), self.args.limit)?;
-        if self.stop.load(Ordering::Relaxed) {
+        let ran = self.runner.program(program, jdk, options.as_deref())?;
+        if self.runner.stopped() {
             return Ok(());
         }
         let spool = run::spool(out.path());
@@ -438,7 +430,12 @@ fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
         commit: said("git", &["describe", "--always", "--dirty", "--abbrev=10"])?,
         cpu: model.trim().to_owned(),
         cores: std::thread::available_parallelism()?.get(),
-        kernel: said("uname", &["-sr"])?,
+        // What follows the version names whose build it is.
+        kernel: said("uname", &["-sr"])?
+            .split('-')
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
         jdks,
         jars: programs
             .iter()

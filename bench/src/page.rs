@@ -11,6 +11,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+/// In a table: no program has a figure.
+const NONE: &str = "–";
+
 /// An engine and a k.
 type Column = (&'static str, u32);
 
@@ -115,11 +118,13 @@ impl View<'_> {
         let list: Vec<String> = with_jars
             .map(|(program, jars)| format!("{program}: {}", jars.join(", ")))
             .collect();
-        writeln!(
-            text,
-            "- Jars: {}. The other programs are in `tests/programs`.",
-            list.join("; ")
-        )?;
+        if !list.is_empty() {
+            writeln!(
+                text,
+                "- Jars: {}. The other programs are in `tests/programs`.",
+                list.join("; ")
+            )?;
+        }
         Ok(())
     }
 
@@ -215,43 +220,41 @@ impl View<'_> {
         line(text, "", head)?;
         rule(text, ks.len())?;
         let mut slower: Vec<String> = Vec::new();
-        let mut row = |name: String, engine: &str, other: &dyn Fn(u32) -> (String, u32)| {
-            let mut means = Vec::new();
-            let mut worst = Vec::new();
-            for &k in &ks {
-                let (other, other_k) = other(k);
-                let matrix = self.matrix(jdk, vec![("", k)], |key| {
-                    let key = Key {
-                        engine: engine.to_owned(),
-                        ..key.clone()
-                    };
-                    self.ratio(&key, &other, other_k)
-                });
-                means.push(matrix.mean(0));
-                worst.push(matrix.worst(0));
-            }
-            if means.iter().all(|m| m == "–") {
-                return Ok(());
-            }
-            line(text, &format!("{name}, geometric mean"), means)?;
-            line(text, &format!("{name}, worst"), worst)
-        };
+        // `inverse`: how many times as fast the engine is, so the lowest is the worst.
+        let mut row =
+            |name: &str, engine: &str, other: &str, other_k: Option<u32>, inverse: bool| {
+                let mut means = Vec::new();
+                let mut worst = Vec::new();
+                for &k in &ks {
+                    let matrix = self.matrix(jdk, vec![("", k)], |key| {
+                        let key = Key {
+                            engine: engine.to_owned(),
+                            ..key.clone()
+                        };
+                        let mut cell = self.ratio(&key, other, other_k.unwrap_or(k));
+                        if inverse {
+                            cell.value = cell.value.map(f64::recip);
+                        }
+                        cell
+                    });
+                    means.push(matrix.mean(0));
+                    worst.push(matrix.extreme(0, inverse));
+                }
+                if means.iter().all(|m| m == NONE) {
+                    return Ok(());
+                }
+                line(text, &format!("{name}, geometric mean"), means)?;
+                line(text, &format!("{name}, worst"), worst)
+            };
         for engine in ENGINES {
-            row(format!("{} / plain", engine.name), engine.name, &|_| {
-                (PLAIN.to_owned(), 0)
-            })?;
+            let name = format!("{} / plain", engine.name);
+            row(&name, engine.name, PLAIN, Some(0), false)?;
         }
         for engine in ENGINES.iter().filter(|e| e.name.starts_with("automaton")) {
-            let baseline = engine.baseline;
-            row(
-                format!("{} / {baseline}", engine.name),
-                engine.name,
-                &|_| (baseline.to_owned(), 1),
-            )?;
+            let name = format!("{} / {}", engine.baseline, engine.name);
+            row(&name, engine.name, engine.baseline, Some(1), true)?;
         }
-        row("automaton / ksf".to_owned(), "automaton", &|k| {
-            ("ksf".to_owned(), k)
-        })?;
+        row("ksf / automaton", "automaton", "ksf", None, true)?;
         for engine in ENGINES.iter().filter(|e| e.name.starts_with("automaton")) {
             for &k in &ks {
                 let matrix = self.matrix(jdk, vec![(engine.name, k)], |key| {
@@ -365,7 +368,7 @@ impl View<'_> {
         let per_item = |p: &Profile| Some(p.hash_operations? as f64 / p.items? as f64);
         writeln!(
             text,
-            "\n`*` = the counts are not all, see [below](#what-went-wrong)."
+            "\n## Hash operations, space and k-IPF, JDK {jdk}\n\n`*` = the counts are not all, see [below](#what-went-wrong)."
         )?;
         let all = [
             "blpp-hash",
@@ -587,7 +590,7 @@ impl Matrix {
     fn mean(&self, column: usize) -> String {
         let values = self.values(column);
         let Some(mean) = geometric_mean(&values) else {
-            return "–".to_owned();
+            return NONE.to_owned();
         };
         match values.len() == self.rows.len() {
             true => format!("{mean:.2}"),
@@ -595,13 +598,15 @@ impl Matrix {
         }
     }
 
-    /// The largest value of a column and its program.
-    fn worst(&self, column: usize) -> String {
-        let with_value = self.rows.iter().zip(&self.cells);
-        let worst = with_value
+    /// The largest value of a column, or the lowest, and its program.
+    fn extreme(&self, column: usize, lowest: bool) -> String {
+        let rows = self.rows.iter().zip(&self.cells);
+        let mut all: Vec<(f64, &String)> = rows
             .filter_map(|(row, cells)| Some((cells.get(column)?.value?, row)))
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        worst.map_or("–".to_owned(), |(value, row)| format!("{value:.2} {row}"))
+            .collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let extreme = if lowest { all.first() } else { all.last() };
+        extreme.map_or(NONE.to_owned(), |(value, row)| format!("{value:.2} {row}"))
     }
 
     fn table(&self, text: &mut String, mean: bool) -> Result<()> {

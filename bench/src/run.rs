@@ -12,6 +12,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -29,66 +31,93 @@ pub struct Ran {
     pub code: Result<i32, String>,
 }
 
-/// Runs `program` on a JDK with the agent's options, or without the agent. `limit` is in seconds of CPU time; ten times as many seconds
-/// may pass.
-pub fn program(program: &Program, jdk: u32, agent: Option<&str>, limit: u64) -> Result<Ran> {
-    let files = tempfile::tempdir()?;
-    let arguments = program.arguments(files.path());
-    java_run(jdk, agent, arguments.into_iter().map(Into::into), limit)
+/// Runs JVMs, one at a time.
+pub struct Runner {
+    /// Seconds of CPU after which a run is given up; ten times as many seconds may pass.
+    limit: u64,
+    stop: Arc<AtomicBool>,
 }
 
-/// Runs `java ARGUMENTS`. Children are measured by difference, so there must be no other meanwhile: nothing here runs in parallel.
-pub fn java_run(
-    jdk: u32,
-    options: Option<&str>,
-    arguments: impl IntoIterator<Item = OsString>,
-    limit: u64,
-) -> Result<Ran> {
-    // The shell becomes the JVM, under a limit that the kernel watches.
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &limit.to_string()]);
-    command.arg(java(jdk));
-    if let Some(options) = options {
-        command.arg(format!("-agentpath:{}={options}", agent().display()));
-    }
-    command.args(arguments);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let before = cpu(UsageWho::RUSAGE_CHILDREN)?;
-    let started = Instant::now();
-    let child = command.spawn().with_context(|| format!("{command:?}"))?;
-    let pid = Pid::from_raw(i32::try_from(child.id())?);
-    let (done, waits) = channel::<()>();
-    let watchdog = std::thread::spawn(move || {
-        let hung = waits.recv_timeout(Duration::from_secs(10 * limit));
-        let hung = hung == Err(RecvTimeoutError::Timeout);
-        if hung {
-            // Not yet waited for, so the number is still its own.
-            let _ = kill(pid, Signal::SIGKILL);
+impl Runner {
+    /// From here on SIGINT and SIGTERM end the run in progress, and this process only when it has seen [`Runner::stopped`].
+    pub fn new(limit: u64) -> Result<Runner> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
-        hung
-    });
-    let output = child.wait_with_output();
-    let wall = started.elapsed().as_secs_f64();
-    drop(done);
-    let hung = watchdog.join().unwrap_or(false);
-    let output = output.with_context(|| format!("{command:?}"))?;
-    let cpu = (cpu(UsageWho::RUSAGE_CHILDREN)? - before).as_secs_f64();
-    let code = match (output.status.code(), output.status.signal()) {
-        (Some(code), _) => Ok(code),
-        (None, _) if hung => Err(format!("over {} s", 10 * limit)),
-        (None, _) if cpu >= limit as f64 - 1.0 => Err(format!("over {limit} s of CPU")),
-        (None, signal) => Err(format!("ended by signal {}", signal.unwrap_or(0))),
-    };
-    Ok(Ran {
-        cpu,
-        wall,
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        code,
-    })
+        Ok(Runner { limit, stop })
+    }
+
+    /// A signal asked for the end.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Runs `program` on a JDK with the agent's options, or without the agent.
+    pub fn program(&self, program: &Program, jdk: u32, agent: Option<&str>) -> Result<Ran> {
+        let files = tempfile::tempdir()?;
+        let arguments = program.arguments(files.path());
+        self.java(jdk, agent, arguments.into_iter().map(Into::into))
+    }
+
+    /// Runs `java ARGUMENTS`. Children are measured by difference, so there must be no other meanwhile: nothing here runs in parallel.
+    pub fn java(
+        &self,
+        jdk: u32,
+        options: Option<&str>,
+        arguments: impl IntoIterator<Item = OsString>,
+    ) -> Result<Ran> {
+        let limit = self.limit;
+        // The shell becomes the JVM, under a limit that the kernel watches.
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &limit.to_string()]);
+        command.arg(java(jdk));
+        if let Some(options) = options {
+            command.arg(format!("-agentpath:{}={options}", agent().display()));
+        }
+        command.args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let before = cpu(UsageWho::RUSAGE_CHILDREN)?;
+        let started = Instant::now();
+        let child = command.spawn().with_context(|| format!("{command:?}"))?;
+        let pid = Pid::from_raw(i32::try_from(child.id())?);
+        let (done, waits) = channel::<()>();
+        let stop = Arc::clone(&self.stop);
+        let watchdog = std::thread::spawn(move || {
+            let moment = Duration::from_millis(200);
+            while waits.recv_timeout(moment) == Err(RecvTimeoutError::Timeout) {
+                let hung = started.elapsed() > Duration::from_secs(10 * limit);
+                if hung || stop.load(Ordering::Relaxed) {
+                    // Waited for a moment ago at most: the number is not anybody else's yet.
+                    let _ = kill(pid, Signal::SIGKILL);
+                    return hung;
+                }
+            }
+            false
+        });
+        let output = child.wait_with_output();
+        let wall = started.elapsed().as_secs_f64();
+        drop(done);
+        let hung = watchdog.join().unwrap_or(false);
+        let output = output.with_context(|| format!("{command:?}"))?;
+        let cpu = (cpu(UsageWho::RUSAGE_CHILDREN)? - before).as_secs_f64();
+        let code = match (output.status.code(), output.status.signal()) {
+            (Some(code), _) => Ok(code),
+            (None, _) if hung => Err(format!("over {} s", 10 * limit)),
+            (None, _) if cpu >= limit as f64 - 1.0 => Err(format!("over {limit} s of CPU")),
+            (None, signal) => Err(format!("ended by signal {}", signal.unwrap_or(0))),
+        };
+        Ok(Ran {
+            cpu,
+            wall,
+            stdout: output.stdout,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code,
+        })
+    }
 }
 
 /// The spool that an agent with `out=DIR` made; `None` = it made none.

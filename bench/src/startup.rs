@@ -1,6 +1,6 @@
 //! How much longer a program takes that only says hello: what the agent costs before and after the program does anything.
 
-use crate::run::java_run;
+use crate::run::{self, Runner};
 use crate::stats::{interleaved, with_range};
 use anyhow::{Result, ensure};
 use borescope_e2e::programs::drivers;
@@ -19,6 +19,7 @@ pub struct Args {
 /// Prints a table.
 pub fn run(args: &Args) -> Result<()> {
     ensure!(args.runs > 0, "--runs must be at least 1");
+    let runner = Runner::new(60)?;
     println!(
         "Milliseconds from start to end, {} turns: median (range); `more` within each turn.\n",
         args.runs
@@ -30,7 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
             let options = format!("lens=paths,k=4,out={}", out.path().display());
             let options = (i == 1).then_some(options);
             let arguments = ["-cp".into(), drivers().into(), "Hello".into()];
-            let ran = java_run(jdk, options.as_deref(), arguments, 60)?;
+            let ran = runner.java(jdk, options.as_deref(), arguments)?;
             ensure!(
                 ran.code == Ok(0) && ran.stdout == b"hello\n",
                 "{:?} {}",
@@ -38,7 +39,7 @@ pub fn run(args: &Args) -> Result<()> {
                 ran.stderr
             );
             ensure!(
-                i == 0 || crate::run::spool(out.path()).is_some(),
+                i == 0 || run::spool(out.path()).is_some(),
                 "no spool: {}",
                 ran.stderr
             );

@@ -1,7 +1,7 @@
 //! CPU of programs whose inner loops C2 turns into vector instructions when they are plain: a probe that touches memory on each turn ends
 //! that and costs about ten times the plain program's time, as `blpp-dense` shows; a run probe must not.
 
-use crate::run;
+use crate::run::{self, Runner};
 use crate::stats::{interleaved, with_range};
 use anyhow::{Context as _, Result, ensure};
 use borescope_e2e::programs::Program;
@@ -30,6 +30,7 @@ const VARIANTS: [Option<(&str, u32)>; 5] = [
 /// Prints a table.
 pub fn run(args: &Args) -> Result<()> {
     ensure!(args.runs > 0, "--runs must be at least 1");
+    let runner = Runner::new(300)?;
     println!(
         "CPU time, ratio to the plain run of the same turn, {} turns: median (range).\n",
         args.runs
@@ -43,7 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
     for program in [&VECTOR_ADD, lu.context("a program named lu")?] {
         for &jdk in &args.jdk {
             let times: [Vec<f64>; VARIANTS.len()] =
-                interleaved(args.runs, |i| once(program, jdk, VARIANTS[i]))?;
+                interleaved(args.runs, |i| once(&runner, program, jdk, VARIANTS[i]))?;
             let mut line = format!(
                 "| {} | {jdk} | {} |",
                 program.name,
@@ -59,7 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn once(program: &Program, jdk: u32, variant: Option<(&str, u32)>) -> Result<f64> {
+fn once(runner: &Runner, program: &Program, jdk: u32, variant: Option<(&str, u32)>) -> Result<f64> {
     let out = tempfile::tempdir()?;
     let options = variant.map(|(engine, k)| {
         format!(
@@ -67,7 +68,7 @@ fn once(program: &Program, jdk: u32, variant: Option<(&str, u32)>) -> Result<f64
             out.path().display()
         )
     });
-    let ran = run::program(program, jdk, options.as_deref(), 300)?;
+    let ran = runner.program(program, jdk, options.as_deref())?;
     ensure!(
         ran.code == Ok(program.exit),
         "{} {variant:?}: {:?} {}",
