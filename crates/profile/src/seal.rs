@@ -1,6 +1,6 @@
 //! Seals a spool: into a directory beside the final one first, which is renamed when all of it is on the disk.
 //!
-//! Memory: the decoded `meta.log`, 8 bytes for each row of counters.bin, 256 MiB of its pages, and the k-IPF of one method at a time.
+//! Memory: the decoded `meta.log`, 8 bytes for each row of counters.bin, the sums of its slots (at most 16 MiB), 256 MiB of its pages, and the k-IPF of one method at a time.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -181,9 +181,12 @@ proptest! {
     fn changed_counters_never_panic(
         (engine, k) in engine(),
         runs in runs(12),
+        limit in prop_oneof![Just(usize::MAX), 0..6usize],
         changes in vec((any::<prop::sample::Index>(), prop_oneof![any::<u8>(), Just(255)]), 1..10),
     ) {
-        let mut image = counters(engine, k, &runs).finish(None);
+        let mut builder = Builder::new(engine, k);
+        builder.row_limit(limit);
+        let mut image = run_loops(builder, &runs).finish(None);
         for (at, value) in changes {
             // The header's fields lie in its first 64 bytes; the rest of its page is empty.
             let at = at.index(image.len() - 4032);
