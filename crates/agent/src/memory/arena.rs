@@ -106,7 +106,8 @@ impl Threads {
         // (Slots before HEADER_SLOTS are never given out, so that `next - 1` is one.)
         let mut firsts = Vec::with_capacity(counts.len());
         for &count in counts {
-            let end = piece_first(piece_of(next) + 1);
+            // (That of the slot before: where a piece is full, `next` is the header of the piece after it.)
+            let end = piece_first(piece_of(next - 1) + 1);
             if next + u64::from(count) > end {
                 next = end + HEADER_SLOTS;
             }
