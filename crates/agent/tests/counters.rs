@@ -2,7 +2,7 @@
 //! back from the file as the sealer does.
 
 use borescope::memory::{Counters, Setup, add64};
-use borescope_paths::{kipf::KIpf, stream};
+use borescope_paths::{kipf, kipf::KIpf, stream};
 use borescope_spool::counters::{Counters as Reader, Damage};
 use borescope_spool::layout::{self, Engine};
 use proptest::prelude::*;
@@ -55,7 +55,7 @@ fn methods(c: &Counters, count: usize) -> Vec<u32> {
 const FIRST: u32 = borescope_spool::layout::HEADER_SLOTS as u32;
 
 /// Runs the activations, thread by thread interleaved as they come, and returns the file's bytes.
-fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
+fn run(engine: Engine, k: u32, rows: u32, activations: &[Activation]) -> Vec<u8> {
     let file = tempfile::NamedTempFile::new().unwrap();
     let c = counters(
         &file,
@@ -63,7 +63,7 @@ fn run(engine: Engine, k: u32, activations: &[Activation]) -> Vec<u8> {
             engine,
             k,
             memory: 64 << 20,
-            rows: u32::MAX,
+            rows,
         },
         &PATHS,
     );
@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn counts_equal_brute_force(engine in engine(), k in 1..=16u32, activations in prop::collection::vec(activation(), 0..60)) {
         let k = if matches!(engine, Engine::BlppHash | Engine::BlppDense) { 1 } else { k };
-        let bytes = run(engine, k, &activations);
+        let bytes = run(engine, k, u32::MAX, &activations);
         let (forests, enters) = forests(&bytes, k, engine);
         for m in 0..PATHS.len() {
             let ids: Vec<Vec<u32>> = activations.iter().filter(|a| a.1 == m).map(|a| a.2.clone()).collect();
@@ -151,6 +151,54 @@ proptest! {
             let expected = stream::brute_force(&ids, k);
             let got: HashMap<Vec<u32>, u64> = (1..=k).flat_map(|n| forests[m].level(n).collect::<Vec<_>>()).collect();
             prop_assert_eq!(got, expected);
+        }
+    }
+}
+
+/// What the sealer makes of the rows of an automaton: edges of short runs and windows cut short by the limit of rows included.
+fn bounded_forests(bytes: &[u8], k: u32) -> Vec<KIpf> {
+    let reader = Reader::new(bytes).unwrap();
+    let mut forests: Vec<kipf::Builder> = PATHS
+        .iter()
+        .map(|_| kipf::Builder::new(k).unwrap())
+        .collect();
+    for row in reader.rows() {
+        let m = (row.method - FIRST) as usize;
+        let window = reader.window(&row);
+        assert!(window.whole);
+        // A run slot or the edge of a short run has no count yet: only the probes' fast path counts there.
+        assert!(row.run.is_none_or(|run| run.count == 0));
+        for edge in reader.edges(&row).unwrap() {
+            if edge.id >= PATHS[m] {
+                assert_eq!(edge.count, 0);
+            } else if window.truncated {
+                forests[m].truncated_edge(&window.ids, edge.id, edge.count);
+            } else {
+                forests[m].edge(&window.ids, edge.id, edge.count);
+            }
+        }
+    }
+    forests.into_iter().map(kipf::Builder::finish).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Beyond the limit of rows counts are bounds, and single paths stay exact.
+    #[test]
+    fn few_rows_give_true_bounds(k in 2..=8u32, rows in 2..40u32, activations in prop::collection::vec(activation(), 20..80)) {
+        let bytes = run(Engine::Automaton, k, rows, &activations);
+        let made = Reader::new(&bytes[..]).unwrap().rows().count();
+        // Four arenas; in each a root and a truncated root beside the rows of a method.
+        prop_assert!(made <= 4 * PATHS.len() * (rows as usize + 2));
+        for (m, forest) in bounded_forests(&bytes, k).iter().enumerate() {
+            let ids: Vec<Vec<u32>> = activations.iter().filter(|a| a.1 == m).map(|a| a.2.clone()).collect();
+            for (gram, count) in stream::brute_force(&ids, k) {
+                prop_assert!(forest.count(&gram) <= count && count <= forest.upper_of(&gram), "{:?}", gram);
+                if gram.len() == 1 {
+                    prop_assert_eq!(forest.count(&gram), count);
+                }
+            }
         }
     }
 }
