@@ -4,8 +4,9 @@
 mod common;
 
 use borescope_cfg::flow::{Edge, EdgeKind, Flow, Merged, StartKind};
-use borescope_cfg::{Probe, Settings, Turns};
+use borescope_cfg::{Builder, Constants, Probe, Settings, Turns};
 use borescope_classfile::insn::{self, *};
+use borescope_classfile::{At, ClassFile, MethodEdit, Splicer};
 use common::generate::{assemble, body, compile, jumble};
 use common::{Asm, FAST, Label, MATH, Program, successors};
 use proptest::prelude::*;
@@ -431,6 +432,41 @@ fn what_is_done_before_a_short_branch() {
     // Longer than what is searched for.
     let padded = [&[ALOAD_0, ILOAD_1][..], &[NOP; 70], &[IALOAD]].concat();
     assert!(!same(&padded, &[ISTORE_3]));
+}
+
+/// The builder asks the class what is called: a loop with a call of Math is a run loop, with any other it is none.
+#[test]
+fn calls_in_real_constant_pools() {
+    let bytes = include_bytes!("../../classfile/tests/data/Shapes.class");
+    let class = ClassFile::parse(bytes).unwrap();
+    let mut splicer = Splicer::new(&class);
+    let mut calls = vec![];
+    for owner in [
+        "java/lang/Math",
+        "java/lang/StrictMath",
+        "java/lang/Integer",
+    ] {
+        calls.push(splicer.methodref(owner, "abs", "(I)I").unwrap());
+    }
+    let method = class.methods().iter().position(|m| m.code().is_some());
+    let mut edit = MethodEdit::default();
+    edit.insert(At::Entry, &[NOP]);
+    splicer.edit(method.unwrap(), &edit).unwrap();
+    let spliced = splicer.finish();
+    let class = ClassFile::parse(&spliced).unwrap();
+    let runs = calls.iter().map(|call| {
+        let [hi, lo] = call.to_be_bytes();
+        let test = |asm: &mut Asm, end| {
+            asm.op(&[ILOAD_1]).ifeq(end);
+        };
+        let program = looping(test, &[ILOAD_1, INVOKESTATIC, hi, lo, ISTORE_1]);
+        let built = Builder::new().build_parts(&program.code, [], &class, FAST);
+        let is_turn = |p: &Probe| matches!(p, Probe::Turn { .. });
+        built.unwrap().1.iter().any(is_turn)
+    });
+    assert_eq!(runs.collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(class.member_type(calls[0]), Some(b'('));
+    assert_eq!(class.tag(calls[0]), Some(10));
 }
 
 /// A branch whose ways are merged in one that is not: only the inner one is.

@@ -213,6 +213,17 @@ fn constant_pool() {
         class.class_name(call - 4).as_deref(),
         Some("java/lang/Thread")
     );
+    assert_eq!(class.constant_tag(call), Some(10));
+    assert_eq!(
+        class.member_class_bytes(call),
+        Some(&b"java/lang/Thread"[..])
+    );
+    assert_eq!(class.member_descriptor_bytes(call), Some(&b"()V"[..]));
+    // A class is no member; index 0 and what is beyond the pool are nothing.
+    assert_eq!(class.member_class_bytes(call - 4), None);
+    assert_eq!(class.member_descriptor_bytes(call - 4), None);
+    assert_eq!(class.constant_tag(0), None);
+    assert_eq!(class.constant_tag(65535), None);
 }
 
 #[test]
