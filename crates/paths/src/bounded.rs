@@ -167,7 +167,7 @@ impl Bounded {
             }
             light = light.saturating_mul(2);
         }
-        self.forget(&gone);
+        self.forget();
         self.free.extend(gone);
         self.free.sort_unstable();
     }
@@ -198,8 +198,9 @@ impl Bounded {
         made
     }
 
-    /// Edges to rows that are gone, or to shorter windows than there could be a row of, look their next row up again.
-    fn forget(&mut self, gone: &HashSet<u32>) {
+    /// Edges to rows that are gone (which have no window any more), or to shorter windows than there could be a row of, look their next
+    /// row up again.
+    fn forget(&mut self) {
         let labels: Vec<(usize, bool)> = self
             .rows
             .iter()
@@ -210,7 +211,7 @@ impl Bounded {
             let length = (label.0 + 1).min(longest);
             let best = (length, label.1 && length < longest);
             for edge in row.edges.values_mut().filter(|edge| edge.next != NONE) {
-                if gone.contains(&edge.next) || labels[edge.next as usize] != best {
+                if labels[edge.next as usize] != best {
                     edge.next = NONE;
                 }
             }
