@@ -77,7 +77,8 @@ pub fn read(spool: &Path, forest: bool, replay: &[u32]) -> Result<(Profile, Vec<
     let (mut rows, mut edges, mut runs, mut items, mut looked_up) = (0, 0, 0, 0, 0);
     let mut ksf = Forest::default();
     let mut damage = Damage::default();
-    for row in counters.rows() {
+    let mut walk = counters.rows();
+    for row in walk.by_ref() {
         rows += 1;
         runs += u64::from(row.run.is_some());
         if header.engine == Engine::Ksf {
@@ -108,7 +109,9 @@ pub fn read(spool: &Path, forest: bool, replay: &[u32]) -> Result<(Profile, Vec<
             }
         }
     }
-    ensure!(damage.places == 0, "the counters are damaged: {damage}");
+    for damage in [walk.damage(), &damage] {
+        ensure!(damage.places == 0, "the counters are damaged: {damage}");
+    }
     out.hash_operations = Some(looked_up);
     match header.engine {
         Engine::Ksf => {
@@ -131,9 +134,13 @@ pub fn read(spool: &Path, forest: bool, replay: &[u32]) -> Result<(Profile, Vec<
     let sealed = dir.path().join("profile");
     let manifest = seal(spool, &sealed, Existing::Refuse, &mut |_| {})?;
     out.items = Some(manifest.totals.ids);
+    let profile = borescope_profile::Profile::open(&sealed)?;
+    let bounded = profile.methods().iter().filter(|m| !m.exact).count();
+    if bounded > 0 && out.status == OK {
+        out.status = format!("{bounded} methods have bounds instead of counts");
+    }
     let mut replays = Vec::new();
     if forest {
-        let profile = borescope_profile::Profile::open(&sealed)?;
         let mut all = Forest::default();
         for method in profile.methods().iter().filter(|m| m.kipf_nodes > 0) {
             let nodes = profile.detail(method.index)?.kipf;
