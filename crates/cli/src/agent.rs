@@ -72,6 +72,8 @@ pub struct Options<'a> {
     pub straight_line: bool,
     /// Limit on counter memory in bytes.
     pub memory: Option<u64>,
+    /// Limit on rows for each method and thread.
+    pub rows: Option<u32>,
 }
 
 impl Options<'_> {
@@ -97,6 +99,9 @@ impl Options<'_> {
         }
         if let Some(bytes) = self.memory {
             let _ = write!(s, ",memory={bytes}");
+        }
+        if let Some(rows) = self.rows {
+            let _ = write!(s, ",rows={rows}");
         }
         s
     }
@@ -168,6 +173,7 @@ mod tests {
             split: false,
             straight_line: false,
             memory: Some(5),
+            rows: None,
         };
         assert_eq!(
             o.encode(),
@@ -178,11 +184,12 @@ mod tests {
             split: true,
             straight_line: true,
             memory: None,
+            rows: Some(100),
             ..o
         };
         assert_eq!(
             o.encode(),
-            "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,branches=split,straight=1"
+            "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,branches=split,straight=1,rows=100"
         );
     }
 

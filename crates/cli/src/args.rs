@@ -171,6 +171,10 @@ pub struct PathsArgs {
     /// Limit on memory for counters, such as 512M or 2G: beyond it counting stops, the program goes on
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
+    /// Limit on the sequences kept: rows of counters for each method and thread [default: 4096]; beyond it the counts of longer
+    /// sequences have a lower and an upper bound
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub rows: Option<u32>,
     /// Say only where the profile is
     #[arg(short, long)]
     pub quiet: bool,

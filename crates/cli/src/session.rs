@@ -25,6 +25,8 @@ pub struct Plan<'a> {
     pub straight_line: bool,
     /// Limit on counter memory in bytes.
     pub memory: Option<u64>,
+    /// Limit on rows for each method and thread.
+    pub rows: Option<u32>,
 }
 
 /// Runs the command to its end; returns its exit code. An error means that it was not started; then nothing is left behind.
@@ -38,6 +40,7 @@ pub fn run(words: &[OsString], output: &Output, plan: &Plan) -> Result<u8> {
         split: plan.split,
         straight_line: plan.straight_line,
         memory: plan.memory,
+        rows: plan.rows,
     };
     let started = agent::library()
         .and_then(|library| launch::command(words, &agent::argument(&library, &options)))

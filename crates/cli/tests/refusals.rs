@@ -41,6 +41,7 @@ fn wrong_command_lines_are_exit_code_1() {
             "merge, split",
         ),
         (&["paths", "--memory", "lots", "--", "java"], "512M"),
+        (&["paths", "--rows", "1", "--", "java"], "--rows"),
         (&["report"], "DIR"),
         (&["report", "nowhere"], "nowhere"),
         (&["report", ".", "--format", "pdf"], "json"),
@@ -80,6 +81,7 @@ fn help_and_version_are_exit_code_0_on_standard_output() {
                 "128 + n",
                 "--branches",
                 "--straight-line",
+                "--rows",
             ],
         ),
         (

@@ -199,7 +199,7 @@ fn header(page: &mut Page, profile: &Profile) {
         let bounded = profile.methods().iter().filter(|m| !m.exact).count();
         if bounded > 0 {
             let text = format!(
-                "{} had more sequences than are kept: counts of theirs have a lower and an upper bound.",
+                "{} had more sequences than are kept (--rows N): their counts have a lower and an upper bound.",
                 plural(bounded as u64, "method", "methods")
             );
             page.para(Look::Advice, "Bounded: ", &text);

@@ -49,6 +49,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         split: false,
         straight_line: false,
         memory: None,
+        rows: None,
     };
     let code = session::run(&command(&java, program.path(), &[]), &output, &plan)?;
     if code != 0 {

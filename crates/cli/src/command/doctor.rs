@@ -122,6 +122,7 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
         split: false,
         straight_line: false,
         memory: None,
+        rows: None,
     };
     let words = demo::command(java, program.path(), &["20"]);
     let mut command = launch::command(&words, &agent::argument(library, &options))?;

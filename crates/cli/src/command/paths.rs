@@ -25,6 +25,7 @@ pub fn run(args: &PathsArgs) -> Result<ExitCode> {
         split: args.branches == Branches::Split,
         straight_line: args.straight_line,
         memory: args.memory,
+        rows: args.rows,
     };
     let output = Output::prepare(args.output.as_deref())?;
     let code = session::run(&args.command, &output, &plan)?;
