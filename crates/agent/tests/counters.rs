@@ -303,6 +303,23 @@ fn slots_are_found_in_the_file_at_their_index() {
 }
 
 #[test]
+fn a_full_piece_leaves_the_header_of_the_next_alone() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let setup = Setup {
+        engine: Engine::Automaton,
+        k: 4,
+        memory: 64 << 20,
+        rows: u32::MAX,
+    };
+    let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
+    let room = (layout::FIRST_PIECE_SLOTS - layout::HEADER_SLOTS) as u32;
+    assert_eq!(c.reserve(&[28; 73]).unwrap()[0], FIRST);
+    assert_eq!(28 * 73, room, "the piece is full");
+    let next = (layout::piece_first(1) + layout::HEADER_SLOTS) as u32;
+    assert_eq!(c.reserve(&[1]).unwrap(), [next]);
+}
+
+#[test]
 fn threads_share_where_memory_for_slots_ends() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let setup = Setup {
