@@ -575,7 +575,7 @@ impl Edges {
 
     /// `{u32 id + 1, u32 next / 16 with the top bit for shared, u64 count}`.
     fn hash(bytes: &[u8]) -> Option<Edge> {
-        let id = u32_at(bytes, 0).checked_sub(1)?;
+        let id = (u32_at(bytes, 0) & !layout::table::UNLINKED).checked_sub(1)?;
         let next = u64::from(u32_at(bytes, 4) & 0x7fff_ffff) * 16;
         Some(Edge {
             id,

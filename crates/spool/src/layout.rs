@@ -199,12 +199,14 @@ pub const HASH_MUL: u32 = 0x9E37_79B1;
 /// Size of a dense row's edge: {u64 next, u64 count}. `next` is 0 (never taken) or an address, negated in shared arenas.
 pub const DENSE_EDGE_BYTES: u64 = 16;
 
-/// Size of a table header; edges follow: {u32 id + 1 (0 = free), u32 next (address - base) / 16 (top bit: shared), u64 count}.
+/// Size of a table header; edges follow: {u32 id + 1 (0 = free; top bit: not linked), u32 next (address - base) / 16 (top bit: shared), u64 count}.
 pub const TABLE_BYTES: u64 = 32;
 /// Size of a table's edge.
 pub const TABLE_EDGE_BYTES: u64 = 16;
 /// Offsets in a table header.
 pub mod table {
+    /// Bit beside an edge's `id + 1`: its `next` is no link that the probes may follow; the next ID of this edge makes one, or not yet.
+    pub const UNLINKED: u32 = 1 << 31;
     /// u64 address of the row.
     pub const ROW: u64 = 8;
     /// u32 number of slots, a power of two.

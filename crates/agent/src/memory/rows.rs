@@ -14,6 +14,8 @@ const BLPP_DENSE: u32 = 4096;
 const FIRST_CHUNK: u64 = 16 << 10;
 const LAST_CHUNK: u64 = 1 << 20;
 const FIRST_SLOTS: u32 = 4;
+/// Highest price of a row: so many times at most an edge takes the slow path before it has one, or for good the row of a suffix.
+const HIGHEST_PRICE: u64 = 16;
 /// Bit beside a method's number of paths (at most 2^30).
 const RUNS: u32 = 1 << 31;
 /// Where the shared empty table and the hashed sink row lie in the file's header page.
@@ -207,40 +209,57 @@ impl Counters {
             if next != 0 {
                 return next.unsigned_abs();
             }
-            let target = if last {
-                s
-            } else {
-                self.target(&mut arena, id, s, r).unwrap_or(self.dense_sink)
+            let (target, linked) = match last {
+                true => (s, true),
+                false => self
+                    .target(&mut arena, id, s, r, load64(edge + 8))
+                    .unwrap_or((self.dense_sink, true)),
             };
-            publish64(
-                edge,
-                if shared {
-                    target.wrapping_neg()
-                } else {
-                    target
-                },
-            );
+            if linked {
+                publish64(
+                    edge,
+                    if shared {
+                        target.wrapping_neg()
+                    } else {
+                        target
+                    },
+                );
+            }
             return target;
         }
-        match find(load64(s + row::REAL_TABLE), r) {
+        let found = find(load64(s + row::REAL_TABLE), r);
+        let count = match found {
             Ok(edge) => {
                 add64(edge + 8, 1);
-                self.at((load64(edge) >> 32) as u32)
+                let w = load64(edge);
+                if w as u32 & table::UNLINKED == 0 {
+                    return self.at((w >> 32) as u32);
+                }
+                load64(edge + 8)
             }
+            Err(_) => 1,
+        };
+        let (target, linked) = match last {
+            true => (s, true),
+            false => self
+                .target(&mut arena, id, s, r, count)
+                .unwrap_or((self.hash_sink(), true)),
+        };
+        match found {
+            Ok(edge) if linked => publish64(edge, self.offset(target) << 32 | u64::from(r + 1)),
+            Ok(_) => {}
             Err(_) => {
-                let target = if last {
-                    s
-                } else {
-                    self.target(&mut arena, id, s, r)
-                        .unwrap_or(self.hash_sink())
-                };
-                if self.insert(&mut arena, id, s, r, target, 1).is_none() {
+                let unlinked = if linked { 0 } else { table::UNLINKED };
+                if self
+                    .insert(&mut arena, id, s, r | unlinked, target, 1)
+                    .is_none()
+                {
                     self.lost();
                     return self.hash_sink();
                 }
-                target
             }
         }
+        target
     }
 
     /// A run of `n` IDs `r` from row `s`, of which the fast path knows no more: counts them, makes what is absent, returns the next state.
@@ -261,7 +280,8 @@ impl Counters {
             return at;
         }
         let shared = load32(s + row::FLAGS) & 1 != 0;
-        if slotted {
+        let settled = self.is_settled(at);
+        if slotted && settled {
             let slot = s - layout::RUN_BYTES;
             store32(slot + run::ID, r);
             publish64(
@@ -270,7 +290,11 @@ impl Counters {
             );
         }
         // (Which loop it was cannot be told from a row without a last ID.)
-        if !slotted && n <= u64::from(layout::short_runs(self.k)) && load32(s + row::ID) != NO_ID {
+        if !slotted
+            && settled
+            && n <= u64::from(layout::short_runs(self.k))
+            && load32(s + row::ID) != NO_ID
+        {
             self.link_short(s, n as u32, at, shared);
         }
         if left > 0 {
@@ -279,6 +303,18 @@ impl Counters {
             self.more(loops, r, left - 1);
         }
         at
+    }
+
+    /// Whether a row is as good as any: whole, or its method has no room for more.
+    fn is_settled(&self, s: Addr) -> bool {
+        let flags = load32(s + row::FLAGS);
+        let method = load32(s + row::METHOD);
+        let arena = self.threads.arena(flags >> 8);
+        flags & row::TRUNCATED == 0
+            || arena
+                .rows_of
+                .get(&method)
+                .is_some_and(|made| *made >= self.rows)
     }
 
     /// Makes the edge that stands for a run of `n` IDs from row `s`.
@@ -434,11 +470,19 @@ impl Counters {
 
     // ---- the automaton
 
-    /// The row for the last k - 1 IDs after `r` was appended to the window of `s`. Where there is no room for it, that of the longest
-    /// suffix that has one, grown by one ID if there is room for that: so what comes often gets long windows in time.
-    fn target(&self, arena: &mut Arena, id: u32, s: Addr, r: u32) -> Option<Addr> {
+    /// The row for the last k - 1 IDs after `r` was appended to the window of `s`, and whether the edge is to lead there from now on. The second
+    /// half of a method's rows has to be earned: an edge gets its row when it was taken often enough (`count`), the more often the fewer
+    /// are left. Until then, and where there is no room, comes the row of the longest suffix that has one.
+    fn target(
+        &self,
+        arena: &mut Arena,
+        id: u32,
+        s: Addr,
+        r: u32,
+        count: u64,
+    ) -> Option<(Addr, bool)> {
         if self.k == 1 {
-            return Some(s);
+            return Some((s, true));
         }
         let method = load32(s + row::METHOD);
         let full = self.k as usize - 1;
@@ -448,44 +492,44 @@ impl Counters {
         let window = &window[..n.min(full)];
         let known = load32(s + row::FLAGS) & row::TRUNCATED == 0 || window.len() == full;
         let key = match self.look_up(arena, method, window, !known) {
-            Ok(found) => return Some(found),
+            Ok(found) => return Some((found, true)),
             Err(key) => key,
         };
         let made = *arena.rows_of.entry(method).or_default();
-        if made < self.rows / 2 && known {
-            if let Some(new) = self.new_row(arena, id, method, r, s, 0) {
+        let mut room = made < self.rows;
+        if room && count >= self.price(made) {
+            let flags = match known {
+                true => 0,
+                false => row::TRUNCATED | (window.len() as u32) << row::LENGTH_SHIFT,
+            };
+            if let Some(new) = self.new_row(arena, id, method, r, s, flags) {
                 arena.rows.insert(key, new);
                 *arena.rows_of.entry(method).or_default() += 1;
-                return Some(new);
+                return Some((new, true));
+            }
+            room = false;
+        }
+        let mut key = key;
+        for length in (0..=window.len().min(full - 1)).rev() {
+            match self.look_up(arena, method, &window[..length], true) {
+                Ok(found) => return Some((found, !room)),
+                Err(free) => key = free,
             }
         }
-        // The longest suffix with a row; `free` = the place of the next longer one.
-        let mut free = (window.len() == full).then_some((full, key));
-        for length in (0..=window.len().min(full - 1)).rev() {
-            let found = self.look_up(arena, method, &window[..length], true);
-            let (length, key) = match (found, free) {
-                (Err(key), _) if length > 0 => {
-                    free = Some((length, key));
-                    continue;
-                }
-                // There is always room for the truncated root, as long as there is memory.
-                (Err(key), _) => (0, key),
-                (Ok(_), Some(free)) if made < self.rows => free,
-                (Ok(found), _) => return Some(found),
-            };
-            let last = if length == 0 { NO_ID } else { r };
-            let flags = match length == full {
-                true => 0,
-                false => row::TRUNCATED | (length as u32) << row::LENGTH_SHIFT,
-            };
-            let Some(new) = self.new_row(arena, id, method, last, s, flags) else {
-                return found.ok();
-            };
-            arena.rows.insert(key, new);
-            *arena.rows_of.entry(method).or_default() += u32::from(length > 0);
-            return Some(new);
+        // There is always room for the truncated root, as long as there is memory.
+        let root = self.new_row(arena, id, method, NO_ID, s, row::TRUNCATED)?;
+        arena.rows.insert(key, root);
+        Some((root, !room))
+    }
+
+    /// How often an edge must have been taken before it gets a row of its own, when a method has so many.
+    fn price(&self, made: u32) -> u64 {
+        let half = self.rows / 2;
+        if made < half {
+            return 0;
         }
-        None
+        let scarce = u64::from((half / (self.rows - made).max(1)).max(1));
+        (2 * scarce * scarce).min(HIGHEST_PRICE)
     }
 
     /// The row of a window, newest ID first; `Err` = the key under which to enter it.
@@ -682,14 +726,14 @@ fn find(t: Addr, r: u32) -> Result<Addr, Addr> {
         let edge = t + layout::TABLE_BYTES + u64::from(i) * layout::TABLE_EDGE_BYTES;
         match load64(edge) as u32 {
             0 => return Err(edge),
-            key if key == r + 1 => return Ok(edge),
+            key if key & !table::UNLINKED == r + 1 => return Ok(edge),
             _ => i = (i + 1) & (slots - 1),
         }
     }
 }
 
 fn put(t: Addr, w: u64, count: u64) {
-    let (Ok(edge) | Err(edge)) = find(t, w as u32 - 1);
+    let (Ok(edge) | Err(edge)) = find(t, (w as u32 & !table::UNLINKED) - 1);
     store64(edge + 8, count);
     publish64(edge, w);
     store32(t + table::LIVE, load32(t + table::LIVE) + 1);
