@@ -11,7 +11,7 @@ pub const MAX_K: u32 = 64;
 /// Default limit of rows.
 pub const DEFAULT_ROWS: u32 = 4096;
 /// Default limit of counter memory for one JVM.
-pub const DEFAULT_MEMORY: u64 = 2 << 30;
+pub const DEFAULT_MEMORY: u64 = 64 << 20;
 
 /// Parsed options.
 #[derive(Clone, Debug)]

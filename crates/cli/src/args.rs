@@ -168,7 +168,8 @@ pub struct PathsArgs {
     /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// Limit on memory for counters, such as 512M or 2G: beyond it counting stops, the program goes on
+    /// Limit on memory for counters, such as 512M or 2G [default: 64M]: beyond it longer sequences are not told apart, and their counts
+    /// have a lower and an upper bound
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Limit on the sequences kept: rows of counters for each method and thread [default: 4096]; beyond it the counts of longer

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use borescope_cfg::flow::{self, EdgeKind, Flow};
 use borescope_paths::{KIpf, kipf};
 use borescope_spool::counters::{Counters, Damage, Header, Row, Run, Slots, Window};
-use borescope_spool::layout::{self, Engine, Stop};
+use borescope_spool::layout::{self, Engine};
 use borescope_spool::log::LogReader;
 use borescope_spool::meta::{self, Counting, Record};
 use borescope_spool::source::FileSource;
@@ -314,11 +314,11 @@ impl Spool {
             }
             paths.push(row);
         }
-        let paths_exact = whole && header.stop == Stop::No && header.lost == 0;
-        // A lost item ends an activation's counting, and an item ends at most one occurrence of a sequence. What slots that found no
-        // memory would have counted is not known.
-        let unknown = (in_slots && header.stop != Stop::No) || (bounded && kipf.is_exact());
-        let missing = (whole && !unknown).then_some(header.lost);
+        // Where memory ended rows have windows cut short, and slots were there before any probe. So only what is lost is missing: a
+        // lost item ends an activation's counting, and an item ends at most one occurrence of a sequence.
+        let lost = if in_slots { 0 } else { header.lost };
+        let paths_exact = whole && lost == 0;
+        let missing = (whole && !(bounded && kipf.is_exact())).then_some(lost);
         damage.places += counted.damage.places;
         damage.first = damage.first.or(counted.damage.first);
         let lines = method

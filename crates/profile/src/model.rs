@@ -28,7 +28,7 @@ pub struct Manifest {
     pub branches: String,
     /// Methods with a single path and no loop are counted too; if not, [`Totals::straight_line`] says how many there are.
     pub straight_line: bool,
-    /// Why counting stopped before the program ended; `None` = it did not.
+    /// Why no longer windows were made from some moment on; `None` = they were to the end.
     pub stopped: Option<String>,
     /// Path IDs that found no memory and were not counted.
     pub lost: u64,
@@ -48,11 +48,9 @@ impl Manifest {
     /// Upper bound of a count of `method`, given that of its k-IPF (`KIpf::upper`; for paths the count itself): with what was lost.
     /// `None` = unknown.
     pub fn upper(&self, method: &Method, count: u64) -> Option<u64> {
-        // Slots that found no memory leave no trace: nobody knows how often they would have been counted.
-        let unknown = method.unfinished.is_none() && self.stopped.is_some();
         match method.exact {
             true => Some(count),
-            false if self.counters_torn.is_some() || unknown || count == u64::MAX => None,
+            false if self.counters_torn.is_some() || count == u64::MAX => None,
             // A lost ID ends at most one occurrence of a sequence, and nothing after it in its activation was counted.
             false => Some(count.saturating_add(self.lost)),
         }

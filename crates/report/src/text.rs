@@ -198,9 +198,13 @@ fn header(page: &mut Page, profile: &Profile) {
         );
         let bounded = profile.methods().iter().filter(|m| !m.exact).count();
         if bounded > 0 {
+            let methods = plural(bounded as u64, "method", "methods");
+            let than = match &m.stopped {
+                Some(why) => format!("than there was room for ({why})"),
+                None => "than are kept (--rows N)".to_owned(),
+            };
             let text = format!(
-                "{} had more sequences than are kept (--rows N): their counts have a lower and an upper bound.",
-                plural(bounded as u64, "method", "methods")
+                "{methods} had more sequences {than}: their counts have a lower and an upper bound."
             );
             page.para(Look::Advice, "Bounded: ", &text);
         }
@@ -233,11 +237,11 @@ fn doubts(m: &Manifest) -> Vec<String> {
         percent(m.lost, all)
     );
     match &m.stopped {
-        Some(why) => out.push(format!(
+        Some(why) if m.lost > 0 => out.push(format!(
             "{why}, so sequences not seen before then are missing: {lost}."
         )),
         None if m.lost > 0 => out.push(format!("{lost}.")),
-        None => {}
+        _ => {}
     }
     if let Some(why) = &m.counters_torn {
         out.push(format!("a part of the counters could not be read ({why})."));

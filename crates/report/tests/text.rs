@@ -88,8 +88,8 @@ fn every_doubt_is_in_the_first_lines() {
         assert!(!head.contains("Exact:"), "{head}");
     };
     has(
-        &with_manifest(|m| m.stopped = Some("memory limit reached".into())),
-        "memory limit reached, so sequences not seen before then are missing: 0 iterations (0 %) could not be counted.",
+        &with_manifest(|m| (m.stopped, m.lost) = (Some("memory limit reached".into()), 14)),
+        "memory limit reached, so sequences not seen before then are missing: 14 iterations (50 %) could not be counted.",
     );
     has(
         &with_manifest(|m| m.lost = 1_234),

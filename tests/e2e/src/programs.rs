@@ -298,6 +298,11 @@ impl Program {
                 "-o",
             ])
             .arg(profile)
+            // The k-SF has no bounds, and sequences without end in some programs.
+            .args([
+                "--memory",
+                if variant.engine == "ksf" { "8G" } else { "64M" },
+            ])
             .arg("--")
             .arg(java(variant.jdk))
             .args(options)

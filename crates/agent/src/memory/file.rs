@@ -64,17 +64,24 @@ impl CounterFile {
         self.base
     }
 
-    /// A new chunk of at least `bytes` usable bytes for an arena; `None` once memory or disk has run out (and the header says so).
-    pub fn chunk(&self, arena: u32, bytes: u64) -> Option<Addr> {
+    /// A new chunk of at least `bytes` usable bytes for an arena; `None` once memory or disk has run out (and the header says so). The last eighth of
+    /// the memory is kept for what is `vital`.
+    pub fn chunk(&self, arena: u32, bytes: u64, vital: bool) -> Option<Addr> {
         let bytes = (bytes + layout::CHUNK_HEADER_BYTES).next_multiple_of(PAGE);
         let mut growth = self.lock();
-        if growth.stopped {
+        if growth.stopped && !vital {
             return None;
         }
         let at = load64(self.base + layout::header::ALLOCATED);
-        if let Err((why, _)) = self.extend(&mut growth, at + bytes) {
-            growth.stopped = true;
-            store32(self.base + layout::header::STOP, why as u32);
+        let fits = match vital || at + bytes <= self.limit / 8 * 7 {
+            true => self.extend(&mut growth, at + bytes).map_err(|e| e.0),
+            false => Err(Stop::Memory),
+        };
+        if let Err(why) = fits {
+            if !growth.stopped {
+                growth.stopped = true;
+                store32(self.base + layout::header::STOP, why as u32);
+            }
             return None;
         }
         let chunk = self.base + at;
@@ -91,10 +98,7 @@ impl CounterFile {
         let bytes = layout::piece_bytes(piece);
         let mut growth = self.lock();
         let at = load64(self.base + layout::header::ALLOCATED);
-        if growth.stopped
-            || self.extend(&mut growth, at + bytes).is_err()
-            || self.map(place, at, bytes).is_err()
-        {
+        if self.extend(&mut growth, at + bytes).is_err() || self.map(place, at, bytes).is_err() {
             return false;
         }
         let chunk = self.base + at;

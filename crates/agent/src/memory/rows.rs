@@ -250,10 +250,15 @@ impl Counters {
             Ok(_) => {}
             Err(_) => {
                 let unlinked = if linked { 0 } else { table::UNLINKED };
-                if self
-                    .insert(&mut arena, id, s, r | unlinked, target, 1)
-                    .is_none()
-                {
+                let done = self.insert(&mut arena, id, s, r | unlinked, target, 1);
+                if done.is_none() && load32(s + row::ID) != NO_ID {
+                    // No room for an edge here: without what came before.
+                    if let Some(root) = self.truncated_root(&mut arena, id, s) {
+                        drop(arena);
+                        return self.miss(root, r, last);
+                    }
+                }
+                if done.is_none() {
                     self.lost();
                     return self.hash_sink();
                 }
@@ -457,7 +462,7 @@ impl Counters {
     }
 
     fn new_node(&self, arena: &mut Arena, id: u32, root: Addr, r: u32, depth: u32) -> Option<Addr> {
-        let node = self.allocate(arena, id, layout::KSF_BYTES)?;
+        let node = self.allocate(arena, id, layout::KSF_BYTES, false)?;
         store32(node, Kind::KsfNode as u32);
         store32(node + 4, layout::KSF_BYTES as u32);
         store32(node + ksf::ID, r);
@@ -509,17 +514,28 @@ impl Counters {
             }
             room = false;
         }
-        let mut key = key;
-        for length in (0..=window.len().min(full - 1)).rev() {
-            match self.look_up(arena, method, &window[..length], true) {
-                Ok(found) => return Some((found, !room)),
-                Err(free) => key = free,
+        let longest = window.len().min(full - 1);
+        let suffix = (1..=longest)
+            .rev()
+            .find_map(|length| self.look_up(arena, method, &window[..length], true).ok());
+        let found = match suffix {
+            Some(found) => found,
+            None => self.truncated_root(arena, id, s)?,
+        };
+        Some((found, !room))
+    }
+
+    /// The row of the method of row `s` that knows nothing of what came before. There is always one, as long as there is memory at all.
+    fn truncated_root(&self, arena: &mut Arena, id: u32, s: Addr) -> Option<Addr> {
+        let method = load32(s + row::METHOD);
+        match self.look_up(arena, method, &[], true) {
+            Ok(root) => Some(root),
+            Err(key) => {
+                let root = self.new_row(arena, id, method, NO_ID, s, row::TRUNCATED)?;
+                arena.rows.insert(key, root);
+                Some(root)
             }
         }
-        // There is always room for the truncated root, as long as there is memory.
-        let root = self.new_row(arena, id, method, NO_ID, s, row::TRUNCATED)?;
-        arena.rows.insert(key, root);
-        Some((root, !room))
     }
 
     /// How often an edge must have been taken before it gets a row of its own, when a method has so many.
@@ -584,11 +600,12 @@ impl Counters {
         more_flags: u32,
     ) -> Option<Addr> {
         let (paths, runs) = self.method(method);
+        let vital = last == NO_ID;
         let dense = paths <= dense_limit(self.engine);
         let table = if dense {
             0
         } else {
-            self.new_table(arena, id, FIRST_SLOTS)?
+            self.new_table(arena, id, FIRST_SLOTS, vital)?
         };
         let bytes = layout::ROW_BYTES
             + if dense {
@@ -603,7 +620,7 @@ impl Counters {
         } else {
             0
         };
-        let new = self.allocate(arena, id, slot + bytes)? + slot;
+        let new = self.allocate(arena, id, slot + bytes, vital)? + slot;
         if slot > 0 {
             store32(new - slot, Kind::Run as u32);
             store32(new - slot + 4, slot as u32);
@@ -636,7 +653,7 @@ impl Counters {
         store32(r + row::SHIFT, shift(load32(seen + table::SLOTS)));
     }
 
-    fn new_table(&self, arena: &mut Arena, id: u32, slots: u32) -> Option<Addr> {
+    fn new_table(&self, arena: &mut Arena, id: u32, slots: u32, vital: bool) -> Option<Addr> {
         let class = slots.trailing_zeros() as usize;
         let bytes = layout::TABLE_BYTES + u64::from(slots) * layout::TABLE_EDGE_BYTES;
         let t = match arena.free_tables.get_mut(class).and_then(Vec::pop) {
@@ -644,7 +661,7 @@ impl Counters {
                 zero(t + 8, bytes - 8);
                 t
             }
-            None => self.allocate(arena, id, bytes)?,
+            None => self.allocate(arena, id, bytes, vital)?,
         };
         store32(t, Kind::Table as u32);
         store32(t + 4, bytes as u32);
@@ -666,7 +683,8 @@ impl Counters {
         let slots = load32(t + table::SLOTS);
         if (load32(t + table::LIVE) + 1) * 2 > slots {
             let old = t;
-            t = self.new_table(arena, id, slots.checked_mul(2)?)?;
+            let vital = load32(s + row::ID) == NO_ID;
+            t = self.new_table(arena, id, slots.checked_mul(2)?, vital)?;
             for i in 0..slots {
                 let edge = old + layout::TABLE_BYTES + u64::from(i) * layout::TABLE_EDGE_BYTES;
                 let w = load64(edge);
@@ -685,10 +703,14 @@ impl Counters {
         Some(())
     }
 
-    fn allocate(&self, arena: &mut Arena, id: u32, bytes: u64) -> Option<Addr> {
+    /// Room in an arena. `vital`: without it an ID could not be counted at all.
+    fn allocate(&self, arena: &mut Arena, id: u32, bytes: u64, vital: bool) -> Option<Addr> {
         if arena.at + bytes > arena.end {
             let step = arena.step.clamp(FIRST_CHUNK, LAST_CHUNK);
-            let chunk = self.file.chunk(id, step.max(bytes))?;
+            let chunk = match self.file.chunk(id, step.max(bytes), false) {
+                None if vital => self.file.chunk(id, bytes, true)?,
+                chunk => chunk?,
+            };
             arena.chunk = chunk;
             arena.at = chunk + layout::CHUNK_HEADER_BYTES;
             arena.end = chunk + load64(chunk + layout::chunk::BYTES);
