@@ -1,9 +1,11 @@
 //! Rows, edges and k-SF nodes: what a probe's fast path did not find is made here.
 
+mod ksf;
+
 use super::arena::{Arena, Threads};
 use super::file::{CounterFile, zero_pages};
 use super::raw::{Addr, add64, load32, load64, publish64, store32, store64, zero};
-use borescope_spool::layout::{self, Engine, HASH_MUL, Kind, NO_ID, header, ksf, row, run, table};
+use borescope_spool::layout::{self, Engine, HASH_MUL, Kind, NO_ID, header, row, run, table};
 use std::fs::File;
 use std::io;
 use std::sync::{PoisonError, RwLock};
@@ -177,14 +179,8 @@ impl Counters {
             None => self.sink(self.method(method).0 <= dense_limit(self.engine)),
         };
         add64(root + row::ENTERS, 1);
-        publish64(
-            slot,
-            if shared && root != self.dense_sink && root != self.hash_sink() {
-                root.wrapping_neg()
-            } else {
-                root
-            },
-        );
+        let sink = root == self.dense_sink || root == self.hash_sink();
+        publish64(slot, link(root, shared && !sink));
         root
     }
 
@@ -203,7 +199,7 @@ impl Counters {
         let shared = Threads::is_shared(id);
         let mut arena = self.threads.arena(id);
         if load32(s + row::KIND) == Kind::DenseRow as u32 {
-            let edge = s + layout::ROW_BYTES + u64::from(r) * layout::DENSE_EDGE_BYTES;
+            let edge = dense_edge(s, r);
             let next = load64(edge) as i64;
             add64(edge + 8, 1);
             if next != 0 {
@@ -216,14 +212,7 @@ impl Counters {
                     .unwrap_or((self.dense_sink, true)),
             };
             if linked {
-                publish64(
-                    edge,
-                    if shared {
-                        target.wrapping_neg()
-                    } else {
-                        target
-                    },
-                );
+                publish64(edge, link(target, shared));
             }
             return target;
         }
@@ -289,10 +278,7 @@ impl Counters {
         if slotted && settled {
             let slot = s - layout::RUN_BYTES;
             store32(slot + run::ID, r);
-            publish64(
-                slot + run::JUMP,
-                if shared { at.wrapping_neg() } else { at },
-            );
+            publish64(slot + run::JUMP, link(at, shared));
         }
         // (Which loop it was cannot be told from a row without a last ID.)
         if !slotted
@@ -329,14 +315,7 @@ impl Counters {
         let id = load32(s + row::FLAGS) >> 8;
         let mut arena = self.threads.arena(id);
         if load32(s + row::KIND) == Kind::DenseRow as u32 {
-            publish64(
-                s + layout::ROW_BYTES + u64::from(edge) * layout::DENSE_EDGE_BYTES,
-                if shared {
-                    target.wrapping_neg()
-                } else {
-                    target
-                },
-            );
+            publish64(dense_edge(s, edge), link(target, shared));
         } else if find(load64(s + row::REAL_TABLE), edge).is_err() {
             // Without memory for it the next run goes the long way, too.
             let _ = self.insert(&mut arena, id, s, edge, target, 0);
@@ -348,41 +327,14 @@ impl Counters {
         if s == self.dense_sink || s == self.hash_sink() {
             add64(self.base() + header::LOST, n);
         } else if load32(s + row::KIND) == Kind::DenseRow as u32 {
-            let edge = s + layout::ROW_BYTES + u64::from(r) * layout::DENSE_EDGE_BYTES;
-            add64(edge + 8, n);
+            add64(dense_edge(s, r) + 8, n);
         } else {
             // Under the lock, as the table may be growing.
             let _arena = self.threads.arena(load32(s + row::FLAGS) >> 8);
-            if let Ok(edge) = find(load64(s + row::REAL_TABLE), r) {
-                add64(edge + 8, n);
-            }
-        }
-    }
-
-    /// A whole step of the k-SF (figure 6 of the source document), making what is absent. State: beta << 32 | tau.
-    pub fn miss_ksf(&self, s: u64, r: u32) -> u64 {
-        let sink = self.offset(self.hash_sink());
-        let tau = self.at(s as u32);
-        if s == sink {
-            self.lost();
-            return sink;
-        }
-        let (root, at_start) = self.ksf_root(tau);
-        let id = load32(root + row::FLAGS) >> 8;
-        let mut arena = self.threads.arena(id);
-        match self.ksf_step(
-            &mut arena,
-            id,
-            root,
-            if at_start { 0 } else { tau },
-            (s >> 32) as u32,
-            r,
-        ) {
-            Some(_) if self.k == 1 => s,
-            Some(next) => next,
-            None => {
-                self.lost();
-                sink
+            match find(load64(s + row::REAL_TABLE), r) {
+                Ok(edge) => add64(edge + 8, n),
+                // The edge had no room, and the one ID was counted elsewhere.
+                Err(_) => add64(self.base() + header::LOST, n),
             }
         }
     }
@@ -395,82 +347,6 @@ impl Counters {
             s
         };
         add64(root + row::CAUGHT, 1);
-    }
-
-    fn ksf_root(&self, tau: Addr) -> (Addr, bool) {
-        if load32(tau) == Kind::KsfNode as u32 {
-            (self.at(load32(tau + ksf::ROOT)), false)
-        } else {
-            (tau, true)
-        }
-    }
-
-    fn ksf_step(
-        &self,
-        arena: &mut Arena,
-        id: u32,
-        root: Addr,
-        tau: Addr,
-        beta: u32,
-        r: u32,
-    ) -> Option<u64> {
-        let mut beta = if beta == 0 { 0 } else { self.at(beta) };
-        let top;
-        if tau == 0 || i64::from(load32(tau + ksf::DEPTH)) == i64::from(self.k) - 2 {
-            beta = tau;
-            top = match find(load64(root + row::REAL_TABLE), r) {
-                Ok(edge) => self.at((load64(edge) >> 32) as u32),
-                Err(_) => {
-                    let node = self.new_node(arena, id, root, r, 0)?;
-                    self.insert(arena, id, root, r, node, 0)?;
-                    node
-                }
-            };
-        } else {
-            top = self.child(arena, id, root, tau, r)?;
-        }
-        let mut counted = top;
-        if beta != 0 {
-            beta = self.child(arena, id, root, beta, r)?;
-            counted = beta;
-        }
-        store64(counted + ksf::COUNT, load64(counted + ksf::COUNT) + 1);
-        Some(
-            self.offset(top)
-                | if beta == 0 {
-                    0
-                } else {
-                    self.offset(beta) << 32
-                },
-        )
-    }
-
-    fn child(&self, arena: &mut Arena, id: u32, root: Addr, node: Addr, r: u32) -> Option<Addr> {
-        let first = load32(node + ksf::FIRST);
-        let mut c = first;
-        while c != 0 {
-            let a = self.at(c);
-            if load32(a + ksf::ID) == r {
-                return Some(a);
-            }
-            c = load32(a + ksf::SIBLING);
-        }
-        let new = self.new_node(arena, id, root, r, load32(node + ksf::DEPTH) + 1)?;
-        store32(new + ksf::SIBLING, first);
-        store32(node + ksf::FIRST, self.offset(new) as u32);
-        Some(new)
-    }
-
-    fn new_node(&self, arena: &mut Arena, id: u32, root: Addr, r: u32, depth: u32) -> Option<Addr> {
-        let node = self.allocate(arena, id, layout::KSF_BYTES, false)?;
-        store32(node, Kind::KsfNode as u32);
-        store32(node + 4, layout::KSF_BYTES as u32);
-        store32(node + ksf::ID, r);
-        store32(node + ksf::DEPTH, depth);
-        store32(node + ksf::ROOT, self.offset(root) as u32);
-        store32(node + ksf::FLAGS, flags(id));
-        publish(arena);
-        Some(node)
     }
 
     // ---- the automaton
@@ -729,6 +605,20 @@ const fn layout_window() -> usize {
 
 fn flags(arena: u32) -> u32 {
     arena << 8 | u32::from(Threads::is_shared(arena))
+}
+
+/// What leads to a row: its address, negated in shared arenas.
+fn link(target: Addr, shared: bool) -> u64 {
+    if shared {
+        target.wrapping_neg()
+    } else {
+        target
+    }
+}
+
+/// An edge of a dense row.
+fn dense_edge(s: Addr, id: u32) -> Addr {
+    s + layout::ROW_BYTES + u64::from(id) * layout::DENSE_EDGE_BYTES
 }
 
 /// Makes all records written so far in the arena's chunk visible to a reader of the file.
