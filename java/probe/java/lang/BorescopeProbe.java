@@ -10,6 +10,8 @@ import jdk.internal.vm.annotation.ForceInline;
  * A platform thread counts in a private arena with plain stores. Virtual threads count in shared arenas: there a block, a root
  * slot, a dense edge's next or a run's jump is the NEGATED address, and a hashed row's table is always empty, so the fast paths
  * fall through to atomic or native code by the one comparison they make anyway. Offsets: crates/spool/src/layout.rs.
+ *
+ * Nothing here may call a class that could have probes itself (crates/agent/src/events.rs, NEVER).
  */
 public final class BorescopeProbe {
     static {
@@ -27,7 +29,7 @@ public final class BorescopeProbe {
     private static final long SHARED_MASK = config(3);  // number of shared arenas - 1
     private static final long BASE = config(4);         // address of offset 0 of counters.bin
     private static final int WINDOW = (int) config(5);  // IDs in a full window, k - 1
-    private static final int SHORT = Math.min(WINDOW - 1, MOST_SHORT); // runs that have an edge of their own
+    private static final int SHORT = WINDOW - 1 < MOST_SHORT ? WINDOW - 1 : MOST_SHORT; // runs that have an edge of their own
     private static final int TOP_DEPTH = WINDOW - 1;    // k-SF: depth of the upper part's last level
 
     private static final int ROW_KIND_HASH = 2;
@@ -133,7 +135,8 @@ public final class BorescopeProbe {
         long tid = U.getLong(t, TID);
         long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
         if (block == 0) {
-            block = Math.abs(block(t, tid));
+            block = block(t, tid);
+            block = block < 0 ? -block : block;
         }
         long s = U.getLong(block + ((long) slot << 3));
         if (s <= 0) {
