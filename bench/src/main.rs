@@ -1,6 +1,7 @@
 //! Reproduces every figure of README and docs: `cargo run --release -p borescope-bench -- COMMAND`, progress on standard error. Needs
 //! what `tests/fetch` fetches and a machine that does nothing else.
 
+mod bounded;
 mod chart;
 mod counts;
 mod evaluation;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// The seed's evaluation: every program under every engine and k, against plain runs; results, page and plots go to docs/evaluation
     Evaluation(evaluation::Args),
+    /// The hottest sequences under the limits on rows and memory, against runs without
+    Bounded(bounded::Args),
     /// How much longer a program takes that only says hello
     Startup(startup::Args),
     /// CPU of programs whose inner loops the JIT compiler vectorizes
@@ -41,6 +44,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Evaluation(args) => evaluation::run(&args),
+        Command::Bounded(args) => bounded::run(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),
         Command::ThroughputInstrument { passes } => {
