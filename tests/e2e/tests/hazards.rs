@@ -4,8 +4,9 @@
 use borescope_e2e::compare::{Asked, Witnessed};
 use borescope_e2e::expect::Target;
 use borescope_e2e::hazards::{Job, suite};
-use borescope_e2e::report::PathCount;
+use borescope_e2e::report::{Method, PathCount};
 use borescope_e2e::{JDKS, jdk, root, run, sources};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Runs a target plain, watched and profiled with each engine, and compares.
@@ -102,8 +103,35 @@ fn exception_out_of_main() {
     on_all("DiesInMain", 1);
 }
 
+/// The JVM is in the middle of loading the same classes when the load hook gets them: it must not load or call anything. (The witness, which
+/// asks the JVM about each class, cannot follow here.)
 #[test]
-fn second_agent_in_both_orders() {
+fn circle_of_superclasses() {
+    for jdk in JDKS {
+        let job = Job {
+            jdk,
+            targets: vec!["Circular"],
+            ..Job::default()
+        };
+        let plain = job.plain();
+        let text = String::from_utf8_lossy(&plain.stdout).into_owned();
+        assert!(text.contains("ClassCircularityError"), "{text}");
+        for engine in ["automaton", "ksf"] {
+            let (profiled, report) = job.profile(engine, 3, Asked::ALL[0]);
+            assert_eq!(
+                (profiled.status, String::from_utf8_lossy(&profiled.stdout)),
+                (plain.status, String::from_utf8_lossy(&plain.stdout)),
+                "JDK {jdk}, {engine}"
+            );
+            let main = |m: &&Method| m.class == "hazards.Circular" && m.method == "main";
+            let main = report.methods.iter().find(main).expect("main was counted");
+            assert_eq!(main.activations, 1);
+        }
+    }
+}
+
+/// The jar of a Java agent.
+fn rewriter() -> PathBuf {
     let folder = suite().scratch();
     let manifest = folder.join("manifest");
     std::fs::write(
@@ -121,6 +149,55 @@ fn second_agent_in_both_orders() {
         .arg(suite().classes())
         .arg("tools/Rewriter.class");
     run(&mut command);
+    jar
+}
+
+/// An agent has changed the methods of a class before we could: we see what the JVM shows us, or leave the class plain and say so.
+#[test]
+fn second_agent_that_changes_the_schema() {
+    let jar = rewriter();
+    for jdk in JDKS {
+        for how in ["schema", "schema-retransform"] {
+            let job = Job {
+                jdk,
+                tool_options: Some(format!("-javaagent:{}={how}", jar.display())),
+                targets: vec!["Early"],
+                ..Job::default()
+            };
+            let plain = job.plain();
+            let text = String::from_utf8_lossy(&plain.stdout).into_owned();
+            assert!(text.contains("5 14") && text.contains("nameBBBB"), "{text}");
+            for engine in ["automaton", "ksf"] {
+                let (profiled, report) = job.profile(engine, 3, Asked::ALL[0]);
+                assert_eq!(
+                    (profiled.status, String::from_utf8_lossy(&profiled.stdout)),
+                    (plain.status, String::from_utf8_lossy(&plain.stdout)),
+                    "JDK {jdk}, {how}, {engine}"
+                );
+                let counted: u64 = report
+                    .methods
+                    .iter()
+                    .filter(|m| m.class == "hazards.Early" && m.method == "loop")
+                    .flat_map(|m| &m.paths)
+                    .map(|p| p.count)
+                    .sum();
+                let refused = report
+                    .skipped
+                    .iter()
+                    .any(|s| s.class == "hazards.Early" && s.reason.contains("refuses"));
+                let expected = match how {
+                    "schema" => (9, false),
+                    _ => (0, true),
+                };
+                assert_eq!((counted, refused), expected, "JDK {jdk}, {how}, {engine}");
+            }
+        }
+    }
+}
+
+#[test]
+fn second_agent_in_both_orders() {
+    let jar = rewriter();
     for jdk in JDKS {
         for how in ["plain", "retransform"] {
             let agent = format!("-javaagent:{}={how}", jar.display());
