@@ -3,9 +3,9 @@
 //! A probe on one way of such a branch would stop C2 from doing so, and the branch is often one on data, mispredicted half of the
 //! time (measured: 3 to 4 times slower). So the ways become one edge. What counts as short follows C2's `PhaseIdealLoop::conditional_move`
 //! (loopopts.cpp): each int, long or reference that differs behind the branch costs 1, and so does each operation on a way; below
-//! ConditionalMoveLimit = 3 on x86-64 the branch goes. A float or double that differs is never moved conditionally there. What the block of the
-//! branch has computed or loaded already is no operation, as C2 computes it once: `if (a[i] > m) m = a[i]`. (Only exactly the same
-//! instructions are recognized.)
+//! ConditionalMoveLimit = 3 on x86-64 the branch goes. A float or double that differs is never moved conditionally there, and
+//! behind a comparison of floats only a single value is. What the block of the branch has computed or loaded already is no
+//! operation, as C2 computes it once: `if (a[i] > m) m = a[i]`. (Only exactly the same instructions are recognized.)
 //!
 //! Only innermost branches are merged: a way that itself branches is never short, merged or not.
 
@@ -77,7 +77,6 @@ impl Merging {
         let mut merged = Vec::new();
         for head in 0..graph.blocks.len() as u32 {
             if let Some(found) = shape(graph, head)
-                && !compares_floats(code, graph, head)
                 && self.is_short(code, graph, &found, constants)
             {
                 merged.push(found);
@@ -131,7 +130,10 @@ impl Merging {
         }
         let count = |kind| self.left.iter().filter(|s| s.kind == kind).count();
         let values = count(Int) + count(Ref) + count(Long) / 2;
-        count(Float) + count(Double) == 0 && self.operations + self.set.len() + values < LIMIT
+        let differ = self.set.len() + values;
+        // C2 does not compare floats once more for each further value.
+        let compared = differ <= 1 || !compares_floats(code, graph, found.head);
+        count(Float) + count(Double) == 0 && self.operations + differ < LIMIT && compared
     }
 
     /// Reads a way; `None` = something in it may throw or is loaded anew, takes from the stack what was there before, or sets a float.

@@ -266,9 +266,14 @@ fn what_a_short_branch_is() {
     }
     assert!(merges(&[LCMP, IFGT], &[IINC, 1, 1], None));
     for compare in [FCMPL, FCMPG, DCMPL, DCMPG] {
-        assert!(!merges(&[compare, IFGT], &[IINC, 1, 1], None));
+        // Behind a comparison of floats one local or value.
+        let floats = |way: &[u8], other| merges(&[compare, IFGT], way, other);
+        let twice = [ICONST_0, ISTORE_1, ICONST_0, ISTORE_2];
+        assert!(floats(&[IINC, 1, 1], None) && floats(&[ICONST_0], Some(&[ILOAD_1])));
+        assert!(!floats(&twice, None));
+        assert!(!floats(&[ICONST_0, ICONST_1], Some(&[ILOAD_1, ILOAD_1])));
         // The same byte as an operand.
-        assert!(merges(&[BIPUSH, compare, IFGT], &[IINC, 1, 1], None));
+        assert!(merges(&[BIPUSH, compare, IFGT], &twice, None));
     }
     // Locals that are set: fewer than three, not float or double.
     assert!(
