@@ -107,13 +107,15 @@ struct Planned {
     at: usize,
     flow: Flow,
     probes: Vec<Probe>,
-    counting: Counting,
+    way: Way,
+    /// The type of `n`, if the method has run loops.
+    turns: Option<Turns>,
 }
 
 impl Planned {
     /// How many slots it takes.
     fn slots(&self) -> u32 {
-        match self.counting {
+        match self.way.counting() {
             Counting::Slots => self.flow.num_paths,
             Counting::Rows => 1,
         }
@@ -162,18 +164,12 @@ impl Instrumenter {
                     out.straight_line += 1;
                 }
                 Ok((flow, probes)) => {
-                    let slots = settings.engine == Engine::Automaton
-                        && flow.num_paths <= MOST_SLOTS
-                        && (settings.k == 1 || emits_once(&probes));
                     planned.push(Planned {
                         at,
+                        way: Way::new(settings, flow.num_paths, &probes),
+                        turns: turns(&probes),
                         flow,
                         probes,
-                        counting: if slots {
-                            Counting::Slots
-                        } else {
-                            Counting::Rows
-                        },
                     });
                 }
             }
@@ -187,17 +183,18 @@ impl Instrumenter {
             let method = &class.methods()[plan.at];
             let Some(code) = method.code() else { continue };
             let done = self
-                .write(&mut splicer, code.max_locals, &plan, settings.engine, index)
+                .write(&mut splicer, code.max_locals, &plan, index)
                 .and_then(|()| splicer.edit(plan.at, &self.edit));
             match done {
                 Err(e) => out.skip(&name, method, e.to_string()),
                 Ok(()) => {
-                    if plan.counting == Counting::Rows && turns(&plan.probes).is_some() {
+                    let counting = plan.way.counting();
+                    if counting == Counting::Rows && plan.turns.is_some() {
                         out.with_runs.push(index);
                     }
                     out.methods.push(meta::Method {
                         index,
-                        counting: plan.counting,
+                        counting,
                         name: method.name().into_owned(),
                         descriptor: method.descriptor().into_owned(),
                         lines: code.line_numbers(),
@@ -218,11 +215,9 @@ impl Instrumenter {
         pool: &mut Splicer<'_>,
         max_locals: u16,
         plan: &Planned,
-        engine: Engine,
         index: u32,
     ) -> Result<(), Plain> {
-        let turns = turns(&plan.probes);
-        let way = Way::new(plan, engine);
+        let (way, turns) = (plan.way, plan.turns);
         max_locals
             .checked_add(5)
             .filter(|end| *end < u16::MAX - 1)
@@ -277,16 +272,26 @@ enum Way {
 }
 
 impl Way {
-    fn new(plan: &Planned, engine: Engine) -> Self {
-        let hashed = plan.flow.num_paths > dense_limit(engine);
-        match (plan.counting, engine) {
-            (Counting::Slots, _) if emits_once(&plan.probes) => Self::Once,
-            (Counting::Slots, _) => Self::Slots,
-            (Counting::Rows, Engine::Ksf) => Self::Rows("enterKsf", "hitKsf", "exitKsf", None),
-            (Counting::Rows, _) if hashed => {
-                Self::Rows("enter", "hitHash", "exitHash", Some("runHash"))
-            }
-            (Counting::Rows, _) => Self::Rows("enter", "hit", "exit", Some("run")),
+    fn new(settings: Settings, num_paths: u32, probes: &[Probe]) -> Self {
+        let engine = settings.engine;
+        let few = engine == Engine::Automaton && num_paths <= MOST_SLOTS;
+        if few && emits_once(probes) {
+            Self::Once
+        } else if few && settings.k == 1 {
+            Self::Slots
+        } else if engine == Engine::Ksf {
+            Self::Rows("enterKsf", "hitKsf", "exitKsf", None)
+        } else if num_paths > dense_limit(engine) {
+            Self::Rows("enter", "hitHash", "exitHash", Some("runHash"))
+        } else {
+            Self::Rows("enter", "hit", "exit", Some("run"))
+        }
+    }
+
+    fn counting(self) -> Counting {
+        match self {
+            Self::Once | Self::Slots => Counting::Slots,
+            Self::Rows(..) => Counting::Rows,
         }
     }
 }

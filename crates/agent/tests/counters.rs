@@ -37,6 +37,16 @@ fn engine() -> impl Strategy<Value = Engine> {
     ]
 }
 
+/// The automaton with k = 4 and any number of rows.
+fn automaton(memory: u64) -> Setup {
+    Setup {
+        engine: Engine::Automaton,
+        k: 4,
+        memory,
+        rows: u32::MAX,
+    }
+}
+
 /// Counters on an empty file, for methods of these numbers of paths.
 fn counters(file: &tempfile::NamedTempFile, setup: Setup, paths: &[u32]) -> Counters {
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
@@ -246,12 +256,7 @@ fn where_memory_ends_windows_are_cut_short_and_nothing_is_lost() {
 #[test]
 fn where_not_even_single_paths_have_room_the_lost_ones_are_known() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let setup = Setup {
-        engine: Engine::Automaton,
-        k: 4,
-        memory: 1 << 20,
-        rows: u32::MAX,
-    };
+    let setup = automaton(1 << 20);
     let paths = vec![1 << 20; 2000];
     let c = counters(&file, setup, &paths);
     let block = c.lease(7, false);
@@ -278,12 +283,7 @@ fn where_not_even_single_paths_have_room_the_lost_ones_are_known() {
 #[test]
 fn slots_are_found_in_the_file_at_their_index() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let setup = Setup {
-        engine: Engine::Automaton,
-        k: 4,
-        memory: 64 << 20,
-        rows: u32::MAX,
-    };
+    let setup = automaton(64 << 20);
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
     // One arena from the start, one from the middle, one reused; the shared one of a virtual thread; enough methods for several pieces.
     let early = c.lease(1, false);
@@ -340,12 +340,7 @@ fn slots_are_found_in_the_file_at_their_index() {
 #[test]
 fn a_full_piece_leaves_the_header_of_the_next_alone() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let setup = Setup {
-        engine: Engine::Automaton,
-        k: 4,
-        memory: 64 << 20,
-        rows: u32::MAX,
-    };
+    let setup = automaton(64 << 20);
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
     let room = (layout::FIRST_PIECE_SLOTS - layout::HEADER_SLOTS) as u32;
     assert_eq!(c.reserve(&[28; 73]).unwrap()[0], FIRST);
@@ -357,12 +352,7 @@ fn a_full_piece_leaves_the_header_of_the_next_alone() {
 #[test]
 fn threads_share_where_memory_for_slots_ends() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let setup = Setup {
-        engine: Engine::Automaton,
-        k: 4,
-        memory: 1 << 20,
-        rows: u32::MAX,
-    };
+    let setup = automaton(1 << 20);
     let c = Counters::new(file.reopen().unwrap(), &setup).unwrap();
     c.reserve(&[64; 100]).unwrap();
     let blocks: Vec<i64> = (1..200).map(|tid| c.lease(tid, false) as i64).collect();
