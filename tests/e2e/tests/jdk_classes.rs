@@ -5,6 +5,17 @@ use borescope_e2e::{JDKS, borescope_paths, borescope_report, java, javac, output
 use serde_json::Value;
 use std::path::Path;
 
+/// Where Tokens is, compiled.
+fn tokens() -> tempfile::TempDir {
+    let classes = tempfile::tempdir().unwrap();
+    javac(
+        &[root().join("tests/hazards/jdk/Tokens.java")],
+        classes.path(),
+        &[],
+    );
+    classes
+}
+
 /// Runs Tokens with `n` tokens under borescope; checks what it prints; returns the report.
 fn profile(jdk: u32, classes: &Path, include: &[&str], engine: &str, n: u64) -> Value {
     let dir = tempfile::tempdir().unwrap();
@@ -40,12 +51,7 @@ fn activations(report: &Value, class: &str, method: &str) -> u64 {
 
 #[test]
 fn are_counted_exactly() {
-    let classes = tempfile::tempdir().unwrap();
-    javac(
-        &[root().join("tests/hazards/jdk/Tokens.java")],
-        classes.path(),
-        &[],
-    );
+    let classes = tokens();
     for jdk in JDKS {
         for engine in ["automaton", "ksf"] {
             let include = [
@@ -71,12 +77,7 @@ fn are_counted_exactly() {
 
 #[test]
 fn that_probes_run_through_stay_plain_and_are_named() {
-    let classes = tempfile::tempdir().unwrap();
-    javac(
-        &[root().join("tests/hazards/jdk/Tokens.java")],
-        classes.path(),
-        &[],
-    );
+    let classes = tokens();
     for jdk in JDKS {
         let report = profile(jdk, classes.path(), &["java.lang.*"], "automaton", 10);
         let skipped = report["skipped"].as_array().unwrap();
