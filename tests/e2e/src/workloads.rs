@@ -367,6 +367,21 @@ pub const MEASURED: &[Program] = &[
     },
 ];
 
+/// Looks for task tags in its parser package, which keeps `Scanner.checkTaskTag` busy: the source document's figure 4.
+pub const TASK_TAGS: Program = Program {
+    name: "ecj task tags",
+    args: &[
+        "-17",
+        "-proc:none",
+        "-proceedOnError",
+        "-warn:tasks(TODO|FIXME|XXX)",
+        "-d",
+        "{out}",
+        "{ecj-parser}",
+    ],
+    ..ECJ
+};
+
 /// Adds vectors of 16 KB, under a second plain and twenty times that with a counter in the loop: for the measurement of vectorized loops.
 pub const VECTOR_ADD: Program = Program {
     name: "vector add",

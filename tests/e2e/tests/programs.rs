@@ -4,6 +4,8 @@
 //! must be the same in all these runs.
 
 use borescope_e2e::programs::{Counts, counts_difference, covering, program};
+use borescope_e2e::workloads::TASK_TAGS;
+use borescope_e2e::{borescope_paths, borescope_report, java, output};
 use std::collections::BTreeMap;
 
 fn run(name: &str) {
@@ -24,6 +26,36 @@ fn run(name: &str) {
         first.get_or_insert(counts);
     }
     assert!(first.is_some(), "{name} ran on no JDK");
+}
+
+/// The source document's figure 4: the paths of `Scanner.checkTaskTag` follow one another in one pattern for most of its iterations.
+#[test]
+fn ecj_scanner_repeats_a_pattern_of_paths() {
+    for branches in ["merge", "split"] {
+        let folder = tempfile::tempdir().unwrap();
+        let profile = folder.path().join("profile");
+        let options = ["--branches", branches];
+        let scanner = "org.eclipse.jdt.internal.compiler.parser.Scanner";
+        let mut command = borescope_paths(11, "automaton", &options, &[scanner], &profile);
+        command
+            .arg(java(17))
+            .args(TASK_TAGS.arguments(folder.path()));
+        let ran = output(&mut command);
+        assert!(ran.status.success(), "{ran:?}");
+        let report = borescope_report(&profile);
+        let methods = report["paths"]["methods"].as_array().unwrap();
+        let tags = methods.iter().find(|m| m["method"] == "checkTaskTag");
+        let tags = tags.expect("checkTaskTag ran");
+        let chain = &tags["chains"][0];
+        println!("{branches}: {} covers {}", chain["ids"], chain["share"]);
+        assert_eq!(
+            (&tags["exact"], &chain["repeats"]),
+            (&true.into(), &true.into())
+        );
+        assert!(chain["ids"].as_array().unwrap().len() >= 3, "{chain}");
+        assert!(chain["share"].as_f64().unwrap() > 0.5, "{chain}");
+        assert!(chain["then"][0]["share"].as_f64().unwrap() > 0.5, "{chain}");
+    }
 }
 
 macro_rules! programs {
