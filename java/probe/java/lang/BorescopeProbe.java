@@ -54,7 +54,6 @@ public final class BorescopeProbe {
     // ---- methods that count in slots
 
     /** The only path ID of an activation: counts it. */
-    @ForceInline
     public static void count(int slot) {
         Thread t = Thread.currentThread();
         long tid = U.getLong(t, TID);
@@ -73,7 +72,6 @@ public final class BorescopeProbe {
     }
 
     /** Entry of an activation: the address of its method's slots. */
-    @ForceInline
     public static long slots(int first) {
         Thread t = Thread.currentThread();
         long tid = U.getLong(t, TID);
@@ -85,7 +83,6 @@ public final class BorescopeProbe {
     }
 
     /** A path ended: counts it. */
-    @ForceInline
     public static void countAt(long slots, int r) {
         addAt(slots, r, 1);
     }
@@ -129,7 +126,6 @@ public final class BorescopeProbe {
 
     // ---- entry of an activation that counts in rows: the state before any path ended
 
-    @ForceInline
     public static long enter(int slot) {
         Thread t = Thread.currentThread();
         long tid = U.getLong(t, TID);
@@ -170,7 +166,6 @@ public final class BorescopeProbe {
     }
 
     /** The activation's last path ended: counts it. */
-    @ForceInline
     public static void exit(long s, int r) {
         long e = s + ROW_BYTES + ((long) r << 4);
         long next = U.getLong(e);
@@ -194,13 +189,11 @@ public final class BorescopeProbe {
      * A run loop was left after {@code n} turns: counts r once and then c, and returns the next state. {@code p} = the method's number
      * of paths: the edge p + m - 1 stands for m times c, where that is less than a window.
      */
-    @ForceInline
     public static long run(long s, int r, int n, int c, int p) {
         return run(s, r, n & 0xffffffffL, c, p);
     }
 
     /** As above. */
-    @ForceInline
     public static long run(long s, int r, long n, int c, int p) {
         if (n == 0) {
             return s;
@@ -263,7 +256,6 @@ public final class BorescopeProbe {
     // ---- methods of many paths: edges in a hash table
 
     /** As {@link #hit}, for a hashed row. */
-    @ForceInline
     public static long hitHash(long s, int r) {
         long table = U.getLong(s + ROW_TABLE);
         int i = (r * HASH_MUL) >>> U.getInt(s + ROW_SHIFT);
@@ -277,7 +269,6 @@ public final class BorescopeProbe {
     }
 
     /** As {@link #exit}, for a hashed row. */
-    @ForceInline
     public static void exitHash(long s, int r) {
         long table = U.getLong(s + ROW_TABLE);
         int i = (r * HASH_MUL) >>> U.getInt(s + ROW_SHIFT);
@@ -290,13 +281,11 @@ public final class BorescopeProbe {
     }
 
     /** As {@link #run}, for hashed rows. */
-    @ForceInline
     public static long runHash(long s, int r, int n, int c, int p) {
         return n == 0 ? s : turnsHash(s, r, n & 0xffffffffL, c, p);
     }
 
     /** As above. */
-    @ForceInline
     public static long runHash(long s, int r, long n, int c, int p) {
         return n == 0 ? s : turnsHash(s, r, n, c, p);
     }
@@ -339,7 +328,6 @@ public final class BorescopeProbe {
     // ---- k-SF as published: state = (beta << 32 | tau), offsets / 16; at first tau = the method's root row
 
     /** Entry of an activation. */
-    @ForceInline
     public static long enterKsf(int method) {
         return (enter(method) - BASE) >>> 4;
     }
