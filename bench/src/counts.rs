@@ -81,7 +81,7 @@ pub fn read(spool: &Path, forest: bool, replay: &[u32]) -> Result<(Profile, Vec<
     for row in walk.by_ref() {
         rows += 1;
         runs += u64::from(row.run.is_some());
-        if header.engine == Engine::Ksf {
+        if header.engine.is_ksf() {
             let mut nodes: Vec<(Option<u32>, u32)> = Vec::new();
             // Places of the nodes on the way to the last one.
             let mut way: Vec<u32> = Vec::new();
@@ -114,7 +114,7 @@ pub fn read(spool: &Path, forest: bool, replay: &[u32]) -> Result<(Profile, Vec<
     }
     out.hash_operations = Some(looked_up);
     match header.engine {
-        Engine::Ksf => {
+        Engine::Ksf | Engine::KsfMtf => {
             out.items = Some(items);
             out.ksf_nodes = Some(ksf.nodes);
             out.ksf_degree = ksf.degree();

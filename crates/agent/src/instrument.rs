@@ -279,7 +279,7 @@ impl Way {
             Self::Once
         } else if few && settings.k == 1 {
             Self::Slots
-        } else if engine == Engine::Ksf {
+        } else if engine.is_ksf() {
             Self::Rows("enterKsf", "hitKsf", "exitKsf", None)
         } else if num_paths > dense_limit(engine) {
             Self::Rows("enter", "hitHash", "exitHash", Some("runHash"))

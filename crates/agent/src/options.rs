@@ -141,11 +141,12 @@ fn engine(value: &str) -> Result<Engine, String> {
     Ok(match value {
         "automaton" => Engine::Automaton,
         "ksf" => Engine::Ksf,
+        "ksf-mtf" => Engine::KsfMtf,
         "blpp-hash" => Engine::BlppHash,
         "blpp-dense" => Engine::BlppDense,
         _ => {
             return Err(format!(
-                "unknown engine `{value}`; known: automaton, ksf, blpp-hash, blpp-dense"
+                "unknown engine `{value}`; known: automaton, ksf, ksf-mtf, blpp-hash, blpp-dense"
             ));
         }
     })

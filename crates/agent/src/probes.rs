@@ -65,7 +65,8 @@ extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
             2 => shared,
             3 => mask,
             4 => c.base(),
-            _ => u64::from(c.window_length()),
+            5 => u64::from(c.window_length()),
+            _ => u64::from(c.moves_to_front()),
         }
     })
 }

@@ -32,6 +32,7 @@ fn engine() -> impl Strategy<Value = Engine> {
     prop_oneof![
         Just(Engine::Automaton),
         Just(Engine::Ksf),
+        Just(Engine::KsfMtf),
         Just(Engine::BlppHash),
         Just(Engine::BlppDense)
     ]
@@ -83,7 +84,7 @@ fn run(engine: Engine, k: u32, rows: u32, activations: &[Activation]) -> Vec<u8>
             .entry(*thread)
             .or_insert_with(|| (c.lease(*thread, *thread == 0) as i64).unsigned_abs());
         let mut s = c.new_root(block, FIRST + *method as u32);
-        if engine == Engine::Ksf {
+        if engine.is_ksf() {
             s = (s - c.base()) >> 4;
         }
         let mut at = 0;
@@ -91,7 +92,7 @@ fn run(engine: Engine, k: u32, rows: u32, activations: &[Activation]) -> Vec<u8>
             let same = ids[at..].iter().take_while(|i| **i == id).count();
             let last = id == PATHS[*method] - 1;
             // Every other stretch of one ID goes as a run.
-            s = if engine == Engine::Ksf {
+            s = if engine.is_ksf() {
                 c.miss_ksf(s, id)
             } else if (n + at) % 2 == 0 || last {
                 c.miss(s, id, last)
@@ -120,7 +121,7 @@ fn forests(bytes: &[u8], k: u32, engine: Engine) -> (Vec<KIpf>, Vec<u64>) {
     for row in reader.rows() {
         let m = (row.method - FIRST) as usize;
         enters[m] += row.enters;
-        if engine == Engine::Ksf {
+        if engine.is_ksf() {
             reader.ksf(&row, &mut damage, |ids, count| {
                 nodes[m].push((ids.to_vec(), count))
             });

@@ -110,6 +110,8 @@ pub enum Engine {
     Automaton,
     /// k-slab forest as published; for comparison
     Ksf,
+    /// The same with the child found last in front of its siblings; for comparison
+    KsfMtf,
     /// Single paths (k = 1) in hash tables, as in Ball and Larus; for comparison
     BlppHash,
     /// Single paths (k = 1) in arrays
@@ -122,6 +124,7 @@ impl Engine {
         match self {
             Self::Automaton => "automaton",
             Self::Ksf => "ksf",
+            Self::KsfMtf => "ksf-mtf",
             Self::BlppHash => "blpp-hash",
             Self::BlppDense => "blpp-dense",
         }

@@ -260,7 +260,7 @@ impl Spool {
     /// The k that the engine really counted with.
     pub(crate) fn k(&self) -> u32 {
         match self.header().engine {
-            Engine::Automaton | Engine::Ksf => self.header().k,
+            Engine::Automaton | Engine::Ksf | Engine::KsfMtf => self.header().k,
             Engine::BlppHash | Engine::BlppDense => 1,
         }
     }
@@ -389,7 +389,7 @@ impl Spool {
                 counted.activations = counted.activations.saturating_add(row.enters);
             }
             counted.caught = counted.caught.saturating_add(row.caught);
-            if self.header().engine == Engine::Ksf {
+            if self.header().engine.is_ksf() {
                 self.count_ksf(&row, flow, &mut forest, &mut counted.damage);
             } else {
                 self.count_row(&row, k, flow, bounds, &mut forest, &mut counted.damage);

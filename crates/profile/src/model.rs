@@ -20,7 +20,7 @@ pub struct Manifest {
     pub schema: u32,
     /// The JVM.
     pub target: Target,
-    /// `automaton`, `ksf`, `blpp-hash` or `blpp-dense`.
+    /// `automaton`, `ksf`, `ksf-mtf`, `blpp-hash` or `blpp-dense`.
     pub engine: String,
     /// Longest sequence of path IDs that was counted.
     pub k: u32,

@@ -170,6 +170,7 @@ fn manifest(
         engine: match header.engine {
             Engine::Automaton => "automaton",
             Engine::Ksf => "ksf",
+            Engine::KsfMtf => "ksf-mtf",
             Engine::BlppHash => "blpp-hash",
             Engine::BlppDense => "blpp-dense",
         }

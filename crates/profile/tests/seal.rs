@@ -52,6 +52,7 @@ fn engine() -> impl Strategy<Value = (Engine, u32)> {
     prop_oneof![
         k().prop_map(|k| (Engine::Automaton, k)),
         k().prop_map(|k| (Engine::Ksf, k)),
+        k().prop_map(|k| (Engine::KsfMtf, k)),
         Just((Engine::BlppHash, 1)),
         Just((Engine::BlppDense, 1)),
     ]

@@ -90,6 +90,7 @@ fn every_engine_gives_the_same_report() {
     for (engine, name, k) in [
         (Engine::Automaton, "automaton", K),
         (Engine::Ksf, "ksf", K),
+        (Engine::KsfMtf, "ksf-mtf", K),
         (Engine::BlppHash, "blpp-hash", 1),
         (Engine::BlppDense, "blpp-dense", 1),
     ] {

@@ -211,6 +211,7 @@ impl<S: Source> Counters<S> {
             1 => Engine::Ksf,
             2 => Engine::BlppHash,
             3 => Engine::BlppDense,
+            4 => Engine::KsfMtf,
             other => return impossible("ENGINE", other.into()),
         };
         let k = u32_at(&bytes, K);

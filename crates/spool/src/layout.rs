@@ -47,6 +47,15 @@ pub enum Engine {
     BlppHash = 2,
     /// Ball-Larus with dense arrays (k = 1).
     BlppDense = 3,
+    /// k-slab forest that searches the child found last first.
+    KsfMtf = 4,
+}
+
+impl Engine {
+    /// Whether it counts in a k-SF.
+    pub const fn is_ksf(self) -> bool {
+        matches!(self, Self::Ksf | Self::KsfMtf)
+    }
 }
 
 /// Why counting stopped before the program ended.
@@ -233,4 +242,9 @@ pub mod ksf {
     pub const ROOT: u64 = 32;
     /// u32 flags, as in a row.
     pub const FLAGS: u64 = 36;
+    /// u32 first child in the order of search ([`super::Engine::KsfMtf`]): a second list of the children, the one found last in front. Only
+    /// the running JVM reads it; FIRST and SIBLING never change once set, so a reader's list is whole at any time.
+    pub const FRONT: u64 = 40;
+    /// u32 next sibling in the order of search.
+    pub const NEXT: u64 = 44;
 }

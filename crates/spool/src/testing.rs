@@ -74,7 +74,7 @@ impl Builder {
             dense_paths: match engine {
                 Engine::Automaton => 8,
                 Engine::BlppDense => u32::MAX,
-                Engine::Ksf | Engine::BlppHash => 0,
+                Engine::Ksf | Engine::KsfMtf | Engine::BlppHash => 0,
             },
             shared_from: 1000,
             row_limit: usize::MAX,
@@ -226,7 +226,7 @@ impl Builder {
                 }
             }
             (Item::Caught, _) => self.add(activation.row + layout::row::CAUGHT, 1),
-            (Item::Id(id), Engine::Ksf) => self.ksf(activation, id),
+            (Item::Id(id), Engine::Ksf | Engine::KsfMtf) => self.ksf(activation, id),
             (Item::Id(id), _) => self.step(activation, id, 1),
         }
     }

@@ -58,7 +58,7 @@ fn read<S: Source>(counters: &Counters<S>) -> (Edges, Damage) {
         }
     }
     for row in rows.by_ref() {
-        if counters.header().engine == Engine::Ksf {
+        if counters.header().engine.is_ksf() {
             counters.ksf(&row, &mut broken, |path, count| {
                 let (&id, window) = path.split_last().unwrap();
                 let window = &window[window
@@ -159,6 +159,7 @@ fn engine() -> impl Strategy<Value = (Engine, u32)> {
     prop_oneof![
         prop::sample::select(vec![1u32, 2, 3, 4, 16]).prop_map(|k| (Engine::Automaton, k)),
         prop::sample::select(vec![1u32, 2, 3, 4, 16]).prop_map(|k| (Engine::Ksf, k)),
+        prop::sample::select(vec![1u32, 2, 3, 4, 16]).prop_map(|k| (Engine::KsfMtf, k)),
         Just((Engine::BlppHash, 1)),
         Just((Engine::BlppDense, 1)),
     ]
@@ -262,7 +263,7 @@ proptest! {
             let (edges, _) = read(&counters);
             // Each edge or slot once, and k for a run slot.
             prop_assert!(edges.len() <= image.len() / 8 + counters.header().k as usize * rows_at_most);
-            if engine != Engine::Ksf {
+            if !engine.is_ksf() {
                 // Trees are read through root rows; here any row is asked for one.
                 let mut visits = 0;
                 for row in counters.rows() {

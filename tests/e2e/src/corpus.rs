@@ -10,9 +10,10 @@ use std::io::{BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// All engines.
-pub const ENGINES: [Engine; 4] = [
+pub const ENGINES: [Engine; 5] = [
     Engine::Automaton,
     Engine::Ksf,
+    Engine::KsfMtf,
     Engine::BlppHash,
     Engine::BlppDense,
 ];

@@ -70,7 +70,7 @@ impl std::fmt::Display for Variant {
 }
 
 /// Engines with each k that the tests use; the Ball-Larus ones count single paths only.
-pub const ENGINES: [(&str, u32); 8] = [
+pub const ENGINES: [(&str, u32); 11] = [
     ("automaton", 4),
     ("ksf", 4),
     ("automaton", 16),
@@ -79,6 +79,9 @@ pub const ENGINES: [(&str, u32); 8] = [
     ("ksf", 16),
     ("blpp-dense", 1),
     ("ksf", 1),
+    ("ksf-mtf", 4),
+    ("ksf-mtf", 1),
+    ("ksf-mtf", 16),
 ];
 
 /// HotSpot's collectors.
@@ -108,7 +111,8 @@ pub fn collectors(jdk: u32) -> &'static [&'static str] {
     &found[&jdk]
 }
 
-/// One variant a JDK, chosen so that all programs together use every pair of engine and collector (8 and 5 have no common divisor).
+/// One variant a JDK, chosen so that all programs together use every pair of engine and collector (11 has no common
+/// divisor with their 5, nor with the 3 JDKs).
 pub fn covering(program: &Program) -> Vec<Variant> {
     let number = ALL.iter().position(|p| p.name == program.name).unwrap_or(0);
     JDKS.into_iter()
@@ -301,7 +305,7 @@ impl Program {
             // The k-SF has no bounds, and sequences without end in some programs.
             .args([
                 "--memory",
-                if variant.engine == "ksf" { "8G" } else { "64M" },
+                if variant.engine.starts_with("ksf") { "8G" } else { "64M" },
             ])
             .arg("--")
             .arg(java(variant.jdk))

@@ -142,6 +142,7 @@ fn jvm_killed_while_it_counts() {
     for (engine, k, jdk) in [
         ("automaton", "4", 17),
         ("ksf", "4", 21),
+        ("ksf-mtf", "4", 25),
         ("blpp-hash", "1", 25),
         ("automaton", "16", 25),
     ] {

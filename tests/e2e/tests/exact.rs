@@ -79,7 +79,7 @@ struct Try {
 
 /// What is tried on one JDK. Each pair of (mode, k), (mode, what was asked) and (k, what was asked) occurs on each JDK, and over the JDKs
 /// three of the four ways to ask with each mode and k. The other engines are there for comparison: the k-slab forest takes two lengths in
-/// each mode, the two plain baselines take turns.
+/// each mode, with move to front one, the two plain baselines take turns.
 fn tries(jdk: u32) -> Vec<Try> {
     let turn = borescope_e2e::JDKS.iter().position(|j| *j == jdk);
     let turn = turn.expect("a known JDK");
@@ -98,6 +98,8 @@ fn tries(jdk: u32) -> Vec<Try> {
             add("automaton", k, m + l + turn);
             if (m + l) % 2 == 0 {
                 add("ksf", k, m + l / 2 + turn);
+            } else if (m + l) % 4 == 1 {
+                add("ksf-mtf", k, m + turn);
             }
         }
         let baseline = ["blpp-hash", "blpp-dense"][(m + turn) % 2];
@@ -217,7 +219,7 @@ fn tries_cover_pairs() {
         lengths.sort();
         lengths.dedup();
         assert_eq!((modes.len(), lengths.len()), (16, 16));
-        for engine in ["ksf", "blpp-hash", "blpp-dense"] {
+        for engine in ["ksf", "ksf-mtf", "blpp-hash", "blpp-dense"] {
             assert!(tries.iter().any(|t| t.engine == engine), "{engine}");
         }
     }

@@ -40,6 +40,7 @@ fn same(job: &Job, exit: i32) {
         ("automaton", 4, default),
         ("automaton", 2, full),
         ("ksf", 3, default),
+        ("ksf-mtf", 3, default),
         ("blpp-hash", 1, split),
         ("blpp-dense", 1, full),
     ] {
@@ -116,7 +117,7 @@ fn circle_of_superclasses() {
         let plain = job.plain();
         let text = String::from_utf8_lossy(&plain.stdout).into_owned();
         assert!(text.contains("ClassCircularityError"), "{text}");
-        for engine in ["automaton", "ksf"] {
+        for engine in ["automaton", "ksf", "ksf-mtf"] {
             let (profiled, report) = job.profile(engine, 3, Asked::ALL[0]);
             assert_eq!(
                 (profiled.status, String::from_utf8_lossy(&profiled.stdout)),
@@ -167,7 +168,7 @@ fn second_agent_that_changes_the_schema() {
             let plain = job.plain();
             let text = String::from_utf8_lossy(&plain.stdout).into_owned();
             assert!(text.contains("5 14") && text.contains("nameBBBB"), "{text}");
-            for engine in ["automaton", "ksf"] {
+            for engine in ["automaton", "ksf", "ksf-mtf"] {
                 let (profiled, report) = job.profile(engine, 3, Asked::ALL[0]);
                 assert_eq!(
                     (profiled.status, String::from_utf8_lossy(&profiled.stdout)),
@@ -236,7 +237,7 @@ fn thousands_of_classes_unloaded() {
             ..Job::default()
         };
         let plain = job.plain();
-        for engine in ["automaton", "ksf"] {
+        for engine in ["automaton", "ksf", "ksf-mtf"] {
             let (profiled, report) = job.profile(engine, 3, Asked::ALL[0]);
             assert_eq!(
                 (profiled.status, &profiled.stdout),
@@ -266,7 +267,7 @@ fn worked_example() {
         targets: vec!["WorkedExample"],
         ..Job::default()
     };
-    for engine in ["automaton", "ksf"] {
+    for engine in ["automaton", "ksf", "ksf-mtf"] {
         let (_, report) = job.profile(engine, 4, Asked::ALL[0]);
         let trace = report
             .methods

@@ -54,7 +54,7 @@ pub fn dense_limit(engine: Engine) -> u32 {
     match engine {
         Engine::Automaton => AUTOMATON_DENSE,
         Engine::BlppDense => BLPP_DENSE,
-        Engine::BlppHash | Engine::Ksf => 0,
+        Engine::BlppHash | Engine::Ksf | Engine::KsfMtf => 0,
     }
 }
 
@@ -95,6 +95,11 @@ impl Counters {
     /// Address of the file's first byte.
     pub fn base(&self) -> Addr {
         self.file.base()
+    }
+
+    /// Whether the k-SF's child that is found moves to the front of the order of search.
+    pub fn moves_to_front(&self) -> bool {
+        self.engine == Engine::KsfMtf
     }
 
     /// IDs in a full window, k - 1.
@@ -341,7 +346,7 @@ impl Counters {
 
     /// An exception handler was entered.
     pub fn caught(&self, s: u64) {
-        let root = if self.engine == Engine::Ksf {
+        let root = if self.engine.is_ksf() {
             self.ksf_root(self.at(s as u32)).0
         } else {
             s

@@ -39,7 +39,7 @@ pub fn run(args: &PathsArgs) -> Result<ExitCode> {
 fn sequence_length(args: &PathsArgs) -> Result<u8> {
     match args.k {
         Some(k) if k > 1 && args.engine.single_paths() => Err(usage!(
-            "--engine {} counts single paths: use -k 1, or the engine automaton or ksf",
+            "--engine {} counts single paths: use -k 1, or the engine automaton, ksf or ksf-mtf",
             args.engine.name()
         )),
         Some(k) => Ok(k),

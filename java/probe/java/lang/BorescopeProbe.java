@@ -30,6 +30,7 @@ public final class BorescopeProbe {
     private static final long BASE = config(4);         // address of offset 0 of counters.bin
     private static final int WINDOW = (int) config(5);  // IDs in a full window, k - 1
     private static final int SHORT = WINDOW - 1 < MOST_SHORT ? WINDOW - 1 : MOST_SHORT; // runs that have an edge of their own
+    private static final boolean TO_FRONT = config(6) != 0; // k-SF: a child that is found moves to the front
     private static final int TOP_DEPTH = WINDOW - 1;    // k-SF: depth of the upper part's last level
 
     private static final int ROW_KIND_HASH = 2;
@@ -38,6 +39,7 @@ public final class BorescopeProbe {
     private static final int TABLE_SLOTS = 16, TABLE_BYTES = 32;
     private static final int HASH_MUL = 0x9E3779B1;
     private static final int KSF_ID = 8, KSF_DEPTH = 12, KSF_COUNT = 16, KSF_FIRST = 24, KSF_SIBLING = 28, KSF_ROOT = 32, KSF_FLAGS = 36;
+    private static final int KSF_FRONT = 40, KSF_NEXT = 44;
 
     private BorescopeProbe() {}
 
@@ -404,6 +406,9 @@ public final class BorescopeProbe {
     }
 
     private static long child(long node, int r) {
+        if (TO_FRONT) {
+            return childToFront(node, r);
+        }
         int c = U.getInt(node + KSF_FIRST);
         while (c != 0) {
             long a = at(c);
@@ -411,6 +416,30 @@ public final class BorescopeProbe {
                 return a;
             }
             c = U.getInt(a + KSF_SIBLING);
+        }
+        return 0;
+    }
+
+    /**
+     * As above, in the list of search, whose front the child takes. A thread that is stopped between the stores (a stack overflow) leaves the child
+     * out of the list and the list without a cycle; missKsf then finds it in the other list, which readers read and nothing relinks.
+     */
+    private static long childToFront(long node, int r) {
+        int front = U.getInt(node + KSF_FRONT);
+        long before = 0;
+        for (int c = front; c != 0; ) {
+            long a = at(c);
+            int next = U.getInt(a + KSF_NEXT);
+            if (U.getInt(a + KSF_ID) == r) {
+                if (before != 0) {
+                    U.putInt(before + KSF_NEXT, next);
+                    U.putInt(a + KSF_NEXT, front);
+                    U.putInt(node + KSF_FRONT, c);
+                }
+                return a;
+            }
+            before = a;
+            c = next;
         }
         return 0;
     }

@@ -1,4 +1,5 @@
 //! The slow path of the k-SF (figure 6 of the source document): makes the nodes that a step does not find. State: beta << 32 | tau.
+//! Shared arenas only count here, under their arena's lock; so moving to the front is safe there, too.
 
 use super::{Addr, Arena, Counters, find, flags, publish};
 use crate::memory::raw::{load32, load64, store32, store64};
@@ -84,18 +85,55 @@ impl Counters {
 
     fn child(&self, arena: &mut Arena, id: u32, root: Addr, node: Addr, r: u32) -> Option<Addr> {
         let first = load32(node + ksf::FIRST);
-        let mut c = first;
+        // With move to front the list of search holds all children but one that a probe was about to move when its thread was
+        // stopped (a stack overflow, Thread.stop): then the other list has it.
+        if self.moves_to_front()
+            && let Some(found) = self.search(node, ksf::FRONT, ksf::NEXT, r)
+        {
+            return Some(found);
+        }
+        let found = self.search(node, ksf::FIRST, ksf::SIBLING, r);
+        if found.is_some() && !self.moves_to_front() {
+            return found;
+        }
+        let child = match found {
+            Some(child) => child,
+            None => {
+                let new = self.new_node(arena, id, root, r, load32(node + ksf::DEPTH) + 1)?;
+                store32(new + ksf::SIBLING, first);
+                store32(node + ksf::FIRST, self.offset(new) as u32);
+                new
+            }
+        };
+        if self.moves_to_front() {
+            self.put_in_front(node, child);
+        }
+        Some(child)
+    }
+
+    /// The child of `node` with the ID, in a list of children; the list of search then has it in front.
+    fn search(&self, node: Addr, head: u64, next: u64, r: u32) -> Option<Addr> {
+        let mut before = 0;
+        let mut c = load32(node + head);
         while c != 0 {
             let a = self.at(c);
             if load32(a + ksf::ID) == r {
+                if head == ksf::FRONT && before != 0 {
+                    store32(before + ksf::NEXT, load32(a + ksf::NEXT));
+                    self.put_in_front(node, a);
+                }
                 return Some(a);
             }
-            c = load32(a + ksf::SIBLING);
+            before = a;
+            c = load32(a + next);
         }
-        let new = self.new_node(arena, id, root, r, load32(node + ksf::DEPTH) + 1)?;
-        store32(new + ksf::SIBLING, first);
-        store32(node + ksf::FIRST, self.offset(new) as u32);
-        Some(new)
+        None
+    }
+
+    /// `child` is not in the list of search.
+    fn put_in_front(&self, node: Addr, child: Addr) {
+        store32(child + ksf::NEXT, load32(node + ksf::FRONT));
+        store32(node + ksf::FRONT, self.offset(child) as u32);
     }
 
     fn new_node(&self, arena: &mut Arena, id: u32, root: Addr, r: u32, depth: u32) -> Option<Addr> {
