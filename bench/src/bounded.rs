@@ -1,13 +1,18 @@
 //! What limits on rows and memory cost: the hottest 100 sequences of a run with the default limits against a run without, for every program.
 
-use crate::evaluation::chosen;
+use crate::evaluation::{agent_version, chosen};
+use crate::page;
+use crate::results::{self, OK, append};
 use crate::run::{self, Runner};
 use crate::stats::median;
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use borescope_e2e::programs::Program;
+use borescope_e2e::workloads::MEASURED;
 use borescope_profile::{Existing, Profile, seal};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 /// So many sequences are compared.
 const HOTTEST: usize = 100;
@@ -33,70 +38,163 @@ pub struct Args {
     /// Seconds of CPU after which a run is given up
     #[arg(long, default_value_t = 300)]
     limit: u64,
+    /// Where results and page go
+    #[arg(long, default_value = "docs/evaluation")]
+    out: PathBuf,
 }
 
 /// A sequence: its method and path IDs.
 type Gram = (String, Vec<u32>);
 
-/// Prints a table.
+/// One line of `bounded.csv`: a comparison.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Bounded {
+    /// Checksum of the agent's library.
+    pub agent: String,
+    /// Major version of the JDK.
+    pub jdk: u32,
+    /// Program.
+    pub program: String,
+    /// k.
+    pub k: u32,
+    /// Limits of the bounded run that are not the agent's default.
+    pub limits: String,
+    /// [`OK`], or why there are no figures.
+    pub status: String,
+    /// Disk space of the spool of the run without limits.
+    pub whole_bytes: u64,
+    /// And with them.
+    pub bounded_bytes: u64,
+    /// Hottest sequences of the run without limits: 100, or all.
+    pub hottest: usize,
+    /// How many of them are among the hottest of the bounded run.
+    pub recall: usize,
+    /// By which share of the true counts of the hottest their lower bounds are too low, median.
+    pub low_median: Option<f64>,
+    /// The worst.
+    pub low_worst: Option<f64>,
+    /// All sequences of k paths of the run without limits.
+    pub compared: usize,
+    /// How many of their counts are outside their bounds.
+    pub outside: usize,
+}
+
+/// Compares, line by line into `bounded.csv`, and makes the page again.
 pub fn run(args: &Args) -> Result<()> {
+    std::fs::create_dir_all(&args.out)?;
     let runner = Runner::new(args.limit)?;
-    let mut bounds = String::new();
+    let mut limits = String::new();
     if let Some(memory) = args.memory {
-        bounds += &format!(",memory={memory}");
+        limits += &format!(",memory={memory}");
     }
     if let Some(rows) = args.rows {
-        bounds += &format!(",rows={rows}");
+        limits += &format!(",rows={rows}");
     }
-    println!(
-        "JDK {}; the {HOTTEST} hottest sequences of k paths of a run without limits, in a run with{}. Recall: how many of them are among the {HOTTEST} \
-         hottest there (by lower bounds). Too low: by how much of the true count the lower bound is, median and worst. Outside: true counts \
-         that are not within their bounds, of all sequences of k paths of the first run (only a program that does not do the same twice has any).\n",
-        args.jdk,
-        if bounds.is_empty() {
-            " the default limits"
-        } else {
-            &bounds
-        },
-    );
-    println!(
-        "| program | k | counters, MB: no limit / limits | recall | too low | outside |\n|---|---|---|---|---|---|"
-    );
+    let agent = agent_version()?;
     for program in chosen(&args.programs)? {
         for &k in &args.k {
-            eprintln!("{}, k = {k}", program.name);
-            let dir = tempfile::tempdir()?;
-            let whole = profile(
-                &runner,
-                program,
-                args.jdk,
-                k,
-                ",memory=34359738368,rows=4294967295",
-                &dir.path().join("whole"),
-            )?;
-            let bounded = profile(
-                &runner,
-                program,
-                args.jdk,
-                k,
-                &bounds,
-                &dir.path().join("bounded"),
-            )?;
-            let megabytes = |p: &(Profile, u64)| format!("{:.1}", p.1 as f64 / 1e6);
-            let found = compare(&whole.0, &bounded.0, k)?;
-            println!(
-                "| {} | {k} | {} / {} | {} | {} | {} of {} |",
-                program.name,
-                megabytes(&whole),
-                megabytes(&bounded),
-                found.recall,
-                found.low,
-                found.outside,
-                found.compared,
+            let made = one(&runner, program, args.jdk, k, &limits);
+            if runner.stopped() {
+                bail!("interrupted; what was measured is kept");
+            }
+            let row = made.unwrap_or_else(|error| Bounded {
+                status: format!("{error:#}"),
+                ..Bounded::default()
+            });
+            eprintln!(
+                "{}, k = {k}: {}, {} of {}",
+                program.name, row.status, row.recall, row.hottest
             );
+            let row = Bounded {
+                agent: agent.clone(),
+                jdk: args.jdk,
+                program: program.name.to_owned(),
+                k,
+                limits: limits.trim_start_matches(',').to_owned(),
+                ..row
+            };
+            append(&args.out.join("bounded.csv"), &row)?;
+        }
+    }
+    page::remake(&args.out)
+}
+
+/// The newest line of each program and k, with the agent and limits of the last line.
+fn newest(rows: &[Bounded]) -> BTreeMap<(&str, u32), &Bounded> {
+    let Some(last) = rows.last() else {
+        return BTreeMap::new();
+    };
+    rows.iter()
+        .filter(|r| (&r.agent, r.jdk, &r.limits) == (&last.agent, last.jdk, &last.limits))
+        .map(|r| ((r.program.as_str(), r.k), r))
+        .collect()
+}
+
+/// The page's section, if there are figures.
+pub fn section(dir: &Path, text: &mut String) -> Result<()> {
+    let rows: Vec<Bounded> = results::rows(&dir.join("bounded.csv"))?;
+    let newest = newest(&rows);
+    let Some(last) = rows.last() else {
+        return Ok(());
+    };
+    let limits = match last.limits.as_str() {
+        "" => "the default limits",
+        limits => limits,
+    };
+    writeln!(
+        text,
+        "\n## Limits on memory and rows\n\n`bench -- bounded`, [bounded.csv](bounded.csv), agent {}, JDK {}: the {HOTTEST} hottest sequences of k paths of a run \
+         without limits, in a run with {limits}. One run each.\n\n\
+         - Recall: how many of them are among the {HOTTEST} hottest there (by lower bounds).\n\
+         - Too low: by how much of the true count the lower bound is, median and worst.\n\
+         - Outside: true counts that are not within their bounds, of all sequences of k paths of the first run. Only a program that does \
+         not do the same twice has any.\n\n\
+         | program | k | counters, MB: no limit / limits | recall | too low | outside |\n|---|---|---|---|---|---|",
+        last.agent, last.jdk
+    )?;
+    for program in MEASURED {
+        for (_, row) in newest.iter().filter(|(key, _)| key.0 == program.name) {
+            write!(text, "| {} | {} |", row.program, row.k)?;
+            if row.status != OK {
+                writeln!(
+                    text,
+                    " {} | | | |",
+                    row.status.replace('|', "\\|").replace('\n', " ")
+                )?;
+                continue;
+            }
+            let percent = |share: Option<f64>| match share {
+                None => "–".to_owned(),
+                Some(share) => format!("{:.1} %", 100.0 * share),
+            };
+            writeln!(
+                text,
+                " {:.1} / {:.1} | {} of {} | {}, {} | {} of {} |",
+                row.whole_bytes as f64 / 1e6,
+                row.bounded_bytes as f64 / 1e6,
+                row.recall,
+                row.hottest,
+                percent(row.low_median),
+                percent(row.low_worst),
+                row.outside,
+                row.compared
+            )?;
         }
     }
     Ok(())
+}
+
+fn one(runner: &Runner, program: &Program, jdk: u32, k: u32, limits: &str) -> Result<Bounded> {
+    let dir = tempfile::tempdir()?;
+    let of = |limits, name| profile(runner, program, jdk, k, limits, &dir.path().join(name));
+    let (whole, whole_bytes) = of(",memory=34359738368,rows=4294967295", "whole")?;
+    let (bounded, bounded_bytes) = of(limits, "bounded")?;
+    Ok(Bounded {
+        status: OK.to_owned(),
+        whole_bytes,
+        bounded_bytes,
+        ..compare(&whole, &bounded, k)?
+    })
 }
 
 /// Runs a program and seals what it counted; also the bytes of counters.
@@ -124,14 +222,7 @@ fn profile(
     Ok((Profile::open(&sealed)?, bytes))
 }
 
-struct Found {
-    recall: String,
-    low: String,
-    outside: usize,
-    compared: usize,
-}
-
-fn compare(whole: &Profile, bounded: &Profile, k: u32) -> Result<Found> {
+fn compare(whole: &Profile, bounded: &Profile, k: u32) -> Result<Bounded> {
     let truth = grams(whole, k)?;
     let hottest = top(&truth);
     let mut lower = HashMap::new();
@@ -161,19 +252,14 @@ fn compare(whole: &Profile, bounded: &Profile, k: u32) -> Result<Found> {
         .iter()
         .map(|(gram, count)| 1.0 - lower.get(gram).copied().unwrap_or(0) as f64 / *count as f64)
         .collect();
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    Ok(Found {
-        recall: format!("{again} of {}", hottest.len()),
-        low: match median(&low) {
-            None => "–".to_owned(),
-            Some(middle) => format!(
-                "{}, {}",
-                percent(middle),
-                percent(low.iter().copied().fold(f64::MIN, f64::max))
-            ),
-        },
-        outside,
+    Ok(Bounded {
+        hottest: hottest.len(),
+        recall: again,
+        low_median: median(&low),
+        low_worst: low.iter().copied().reduce(f64::max),
         compared: truth.len(),
+        outside,
+        ..Bounded::default()
     })
 }
 
@@ -219,5 +305,27 @@ mod tests {
             .collect();
         let top = top(&grams);
         assert_eq!((top.len(), top[0].1, top[99].1), (HOTTEST, 149, 50));
+    }
+
+    #[test]
+    fn a_line_of_another_agent_or_with_other_limits_is_not_shown() {
+        let row = |agent: &str, limits: &str, k, recall| Bounded {
+            agent: agent.into(),
+            limits: limits.into(),
+            program: "lu".into(),
+            k,
+            recall,
+            ..Bounded::default()
+        };
+        let rows = [
+            row("1", "", 4, 1),
+            row("2", "rows=9", 4, 2),
+            row("2", "", 4, 3),
+            row("2", "", 16, 4),
+            row("2", "", 4, 5),
+        ];
+        let shown: Vec<usize> = newest(&rows).values().map(|r| r.recall).collect();
+        assert_eq!(shown, [5, 4]);
+        assert!(newest(&[]).is_empty());
     }
 }

@@ -1,6 +1,10 @@
-//! The seed's evaluation, redone: every program in every variant, turn by turn. A turn runs each program once plain and once in every
-//! variant, one right after the other, beginning with another one each turn: what else changes on the machine meets all alike,
-//! and ratios are taken within a turn.
+//! The seed's evaluation, redone: every program in every variant, turn by turn. A turn of a program runs it plain, under the
+//! baselines and in every variant, one right after the other, beginning with another one each turn: what else changes on the machine
+//! meets all alike, and ratios are taken within a turn.
+//!
+//! It can be done in slices: what earlier sessions with the same agent measured counts, the program whose variants have the fewest turns is
+//! next, and a turn that ended early is made up for by one of those variants that lack it, with runs of its own of the plain program and
+//! the baselines.
 
 use crate::results::{Key, OK, PLAIN, Profile, Results, Run, Session};
 use crate::run::{self, Ran, Runner};
@@ -8,12 +12,14 @@ use crate::{counts, page};
 use anyhow::{Context as _, Result, bail, ensure};
 use borescope_e2e::programs::Program;
 use borescope_e2e::workloads::MEASURED;
-use borescope_e2e::{java, root};
+use borescope_e2e::{agent, java, root};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// How an engine is run.
+#[derive(PartialEq)]
 pub struct Engine {
     /// Name in options and tables.
     pub name: &'static str,
@@ -90,9 +96,12 @@ pub const ENGINES: &[Engine] = &[
 /// Options.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Turns: each runs every program plain and in every variant
+    /// Turns of every program, those of earlier sessions with the same agent counted: each runs it plain and in every variant
     #[arg(long, default_value_t = 5)]
     runs: u32,
+    /// Minutes after which no further run begins; the next call goes on from there
+    #[arg(long, value_name = "MINUTES")]
+    budget: Option<u64>,
     /// JDKs
     #[arg(long, value_delimiter = ',', default_values_t = [25, 17])]
     jdk: Vec<u32>,
@@ -103,7 +112,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = [2, 3, 4, 6, 8, 11, 16])]
     k: Vec<u32>,
     /// Engines: automaton, automaton-split, ksf, ksf-split, ksf-mtf, blpp-hash, blpp-hash-split, blpp-dense
-    #[arg(long, value_delimiter = ',', default_values_t = ["automaton", "automaton-split", "ksf", "blpp-hash", "blpp-hash-split", "blpp-dense"].map(String::from))]
+    #[arg(long, value_delimiter = ',', default_values_t = ["automaton", "automaton-split", "ksf", "ksf-mtf", "blpp-hash", "blpp-hash-split", "blpp-dense"].map(String::from))]
     engines: Vec<String>,
     /// Seconds of CPU after which a run is given up
     #[arg(long, default_value_t = 120)]
@@ -126,26 +135,10 @@ pub struct Args {
 }
 
 /// An engine with a k.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Variant {
     engine: &'static Engine,
     k: u32,
-}
-
-/// What is yet to be told about progress.
-struct Progress {
-    /// Seconds that each variant took last.
-    took: BTreeMap<Key, f64>,
-    left: Vec<Key>,
-}
-
-impl Progress {
-    /// Seconds to go, once something is known.
-    fn eta(&self) -> Option<f64> {
-        let mean = self.took.values().sum::<f64>() / self.took.len() as f64;
-        let one = |key| self.took.get(key).copied().unwrap_or(mean);
-        (!self.took.is_empty()).then(|| self.left.iter().map(one).sum())
-    }
 }
 
 /// Runs the evaluation.
@@ -169,16 +162,13 @@ pub fn run(args: &Args) -> Result<()> {
     let session = session(args, &programs)?;
     let started = session.started.clone();
     results.begin(session)?;
+    results.keep_version();
     let mut evaluation = Evaluation {
         args,
         results,
         started,
         expected: BTreeMap::new(),
-        failed: Vec::new(),
-        progress: Progress {
-            took: BTreeMap::new(),
-            left: Vec::new(),
-        },
+        turns: BTreeMap::new(),
         runner: Runner::new(args.limit)?,
     };
     let outcome = evaluation.all(&programs, &variants);
@@ -194,67 +184,111 @@ struct Evaluation<'a> {
     started: String,
     /// What the programs print, by JDK.
     expected: BTreeMap<(u32, &'static str), Vec<u8>>,
-    /// Variants that are not run again.
-    failed: Vec<Key>,
-    progress: Progress,
+    /// Turns of this session, by JDK and program.
+    turns: BTreeMap<(u32, &'static str), u32>,
     runner: Runner,
 }
 
 impl Evaluation<'_> {
     fn all(&mut self, programs: &[&'static Program], variants: &[Variant]) -> Result<()> {
-        let mut plan = Vec::new();
-        for turn in 1..=self.args.runs {
-            for &jdk in &self.args.jdk {
-                for &program in programs.iter().filter(|p| p.runs_on(jdk)) {
-                    let mut all: Vec<Option<Variant>> = vec![None];
-                    all.extend(variants.iter().copied().map(Some));
-                    let first = (turn - 1) as usize * 5 % all.len();
-                    all.rotate_left(first);
-                    plan.extend(all.into_iter().map(|variant| (turn, jdk, program, variant)));
-                }
-            }
+        let begun = Instant::now();
+        let budget = self.args.budget.map(|m| Duration::from_secs(60 * m));
+        let over = || budget.is_some_and(|b| begun.elapsed() >= b);
+        let mut cells: Vec<(u32, &'static Program)> = Vec::new();
+        for program in programs {
+            let jdks = self.args.jdk.iter().filter(|jdk| program.runs_on(**jdk));
+            cells.extend(jdks.map(|jdk| (*jdk, *program)));
         }
-        self.progress.left = plan
-            .iter()
-            .rev()
-            .map(|(_, jdk, program, variant)| key(*jdk, program, *variant))
-            .collect();
-        for (turn, jdk, program, variant) in plan {
-            self.progress.left.pop();
-            if self.failed.contains(&key(jdk, program, variant)) {
-                continue;
-            }
-            if !self.expected.contains_key(&(jdk, program.name)) {
-                // Fills the caches of the file system, and says what the program prints.
-                let ran = self.runner.program(program, jdk, None)?;
-                if !self.runner.stopped() && ran.code != Ok(program.exit) {
-                    bail!(
-                        "{} on JDK {jdk} without the agent: {:?}\n{}",
-                        program.name,
-                        ran.code,
-                        ran.stderr
-                    );
+        while let Some((jdk, program, turn)) = self.next(&cells, variants) {
+            for variant in turn {
+                if over() {
+                    eprintln!("the budget is used up; the same command goes on from here");
+                    return Ok(());
                 }
-                self.expected.insert((jdk, program.name), ran.stdout);
-            }
-            if !self.runner.stopped() {
-                self.one(turn, jdk, program, variant)?;
-            }
-            if self.runner.stopped() {
-                bail!("interrupted; what was measured is kept");
+                self.expect(jdk, program)?;
+                if !self.runner.stopped() {
+                    self.one(jdk, program, variant)?;
+                }
+                if self.runner.stopped() {
+                    bail!("interrupted; what was measured is kept");
+                }
             }
         }
         Ok(())
     }
 
-    /// One run, and the first time what it counted.
-    fn one(
+    /// The program that is next and its turn: those of its variants that have the fewest turns, after the plain run and the baselines that
+    /// ratios are taken with. `None` = all have as many as were asked for.
+    fn next(
         &mut self,
-        turn: u32,
-        jdk: u32,
-        program: &'static Program,
-        variant: Option<Variant>,
-    ) -> Result<()> {
+        cells: &[(u32, &'static Program)],
+        variants: &[Variant],
+    ) -> Option<(u32, &'static Program, Vec<Option<Variant>>)> {
+        let turns = self.results.turns();
+        let of = |jdk, program, variant| {
+            let turns = turns.get(&key(jdk, program, Some(variant)));
+            turns.copied().unwrap_or_default()
+        };
+        let least = |&(jdk, program): &(u32, &'static Program)| {
+            let open = variants.iter().map(|v| of(jdk, program, *v));
+            open.filter(|t| !t.failed).map(|t| t.good).min()
+        };
+        let (fewest, at) = (0..cells.len())
+            .filter_map(|at| Some((least(&cells[at])?, at)))
+            .min()
+            .filter(|(fewest, _)| *fewest < self.args.runs)?;
+        let (jdk, program) = cells[at];
+        let due: Vec<Variant> = variants
+            .iter()
+            .filter(|v| !of(jdk, program, **v).failed && of(jdk, program, **v).good == fewest)
+            .copied()
+            .collect();
+        let is_baseline = |v: &Variant| {
+            let of = due.iter().any(|d| d.engine.baseline == v.engine.name);
+            of && !turns
+                .get(&key(jdk, program, Some(*v)))
+                .is_some_and(|t| t.failed)
+        };
+        let mut first: Vec<Option<Variant>> = vec![None];
+        first.extend(
+            variants
+                .iter()
+                .filter(|v| is_baseline(v))
+                .copied()
+                .map(Some),
+        );
+        let mut rest: Vec<Option<Variant>> = due.into_iter().map(Some).collect();
+        rest.retain(|v| !first.contains(v));
+        for part in [&mut first, &mut rest] {
+            let places = part.len().max(1);
+            part.rotate_left(fewest as usize * 5 % places);
+        }
+        first.append(&mut rest);
+        *self.turns.entry((jdk, program.name)).or_default() += 1;
+        Some((jdk, program, first))
+    }
+
+    /// Fills the caches of the file system, and says what the program prints.
+    fn expect(&mut self, jdk: u32, program: &'static Program) -> Result<()> {
+        if self.expected.contains_key(&(jdk, program.name)) {
+            return Ok(());
+        }
+        let ran = self.runner.program(program, jdk, None)?;
+        if !self.runner.stopped() && ran.code != Ok(program.exit) {
+            bail!(
+                "{} on JDK {jdk} without the agent: {:?}\n{}",
+                program.name,
+                ran.code,
+                ran.stderr
+            );
+        }
+        self.expected.insert((jdk, program.name), ran.stdout);
+        Ok(())
+    }
+
+    /// One run, and the first time what it counted.
+    fn one(&mut self, jdk: u32, program: &'static Program, variant: Option<Variant>) -> Result<()> {
+        let turn = self.turns.get(&(jdk, program.name)).copied().unwrap_or(0);
         let key = key(jdk, program, variant);
         let out = tempfile::tempdir()?;
         let options = variant.map(|v| {
@@ -278,13 +312,9 @@ impl Evaluation<'_> {
             Some(spool) => Some(run::allocated(spool)?),
             None => None,
         };
-        self.progress.took.insert(key.clone(), ran.wall);
-        let left = self.progress.eta().map_or(String::new(), |seconds| {
-            format!("; {} min to go", (seconds / 60.0).ceil())
-        });
         eprintln!(
-            "turn {turn} of {}, JDK {jdk}, {} {} k={}: {:.2} s CPU, {:.2} s, {status}{left}",
-            self.args.runs, program.name, key.engine, key.k, ran.cpu, ran.wall
+            "JDK {jdk}, {} {} k={}: {:.2} s CPU, {:.2} s, {status}",
+            program.name, key.engine, key.k, ran.cpu, ran.wall
         );
         let good = status == OK;
         self.results.run(Run {
@@ -300,14 +330,12 @@ impl Evaluation<'_> {
             spool_bytes,
         })?;
         if !good {
-            self.failed.push(key);
             return Ok(());
         }
         let (Some(variant), Some(spool)) = (variant, spool) else {
             return Ok(());
         };
-        let counted = |p: &Profile| p.session == self.started;
-        if self.args.no_counts || self.results.counts(&key).is_some_and(counted) {
+        if self.args.no_counts || self.results.counts(&key).is_some() {
             return Ok(());
         }
         // The longest sequences say most about a stream.
@@ -412,6 +440,17 @@ fn said(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Commit of the checkout, with `-dirty` if it had changes.
+pub fn commit() -> Result<String> {
+    said("git", &["describe", "--always", "--dirty", "--abbrev=10"])
+}
+
+/// Tells builds of the agent apart: a checksum of the library.
+pub fn agent_version() -> Result<String> {
+    let bytes = std::fs::read(agent()).with_context(|| agent().display().to_string())?;
+    Ok(format!("{:08x}", crc32fast::hash(&bytes)))
+}
+
 fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
     let model = cpuinfo
@@ -427,7 +466,7 @@ fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
     Ok(Session {
         started: said("date", &["-u", "+%FT%TZ"])?,
         borescope: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: said("git", &["describe", "--always", "--dirty", "--abbrev=10"])?,
+        commit: commit()?,
         cpu: model.trim().to_owned(),
         cores: std::thread::available_parallelism()?.get(),
         // What follows the version names whose build it is.
@@ -436,6 +475,7 @@ fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
             .next()
             .unwrap_or_default()
             .to_owned(),
+        agent: agent_version()?,
         jdks,
         jars: programs
             .iter()

@@ -5,6 +5,7 @@ mod bounded;
 mod chart;
 mod counts;
 mod evaluation;
+mod instructions;
 mod page;
 mod replay;
 mod results;
@@ -29,6 +30,11 @@ enum Command {
     Evaluation(evaluation::Args),
     /// The hottest sequences under the limits on rows and memory, against runs without
     Bounded(bounded::Args),
+    /// Instructions an item of the engines by themselves, counted by valgrind
+    Instructions(instructions::Args),
+    /// An engine on a file of streams: what `instructions` lets valgrind run
+    #[command(hide = true)]
+    Feed(instructions::FeedArgs),
     /// How much longer a program takes that only says hello
     Startup(startup::Args),
     /// CPU of programs whose inner loops the JIT compiler vectorizes
@@ -45,6 +51,8 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Evaluation(args) => evaluation::run(&args),
         Command::Bounded(args) => bounded::run(&args),
+        Command::Instructions(args) => instructions::run(&args),
+        Command::Feed(args) => instructions::feed(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),
         Command::ThroughputInstrument { passes } => {

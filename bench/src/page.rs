@@ -4,6 +4,7 @@ use crate::chart::{Chart, short};
 use crate::evaluation::ENGINES;
 use crate::results::{Key, OK, PLAIN, Profile, Replay, Results, Run};
 use crate::stats::{geometric_mean, median, with_range};
+use crate::{bounded, instructions};
 use anyhow::{Context as _, Result, ensure};
 use borescope_e2e::workloads::MEASURED;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,20 +46,21 @@ struct Caption<'a> {
 /// The raw figures, ordered for reading.
 struct View<'a> {
     results: &'a Results,
-    newest: BTreeMap<Key, Vec<&'a Run>>,
+    runs: BTreeMap<Key, Vec<&'a Run>>,
     jdks: Vec<u32>,
     dir: &'a Path,
 }
 
 /// Writes the page and the plots into the directory of the raw figures.
 pub fn write(dir: &Path) -> Result<()> {
-    let results = Results::read(dir)?;
+    let mut results = Results::read(dir)?;
+    results.keep_version();
     ensure!(!results.runs.is_empty(), "no results in {}", dir.display());
-    let newest = results.newest();
-    let jdks: BTreeSet<u32> = newest.keys().map(|key| key.jdk).collect();
+    let runs = results.by_variant();
+    let jdks: BTreeSet<u32> = runs.keys().map(|key| key.jdk).collect();
     let view = View {
         results: &results,
-        newest,
+        runs,
         jdks: jdks.into_iter().rev().collect(),
         dir,
     };
@@ -72,6 +74,8 @@ pub fn write(dir: &Path) -> Result<()> {
     }
     view.counts(&mut text)?;
     view.replays(&mut text)?;
+    instructions::section(dir, &mut text)?;
+    bounded::section(dir, &mut text)?;
     view.failures(&mut text)?;
     text += include_str!("method.md");
     // What people have to say about the figures stays when the page is made again.
@@ -83,27 +87,37 @@ pub fn write(dir: &Path) -> Result<()> {
     fs::write(dir.join("evaluation.md"), text).context("evaluation.md")
 }
 
+/// Writes the page again, if there is something for it: other commands add sections to it.
+pub fn remake(dir: &Path) -> Result<()> {
+    if !dir.join("runs.csv").exists() {
+        eprintln!("{}: no page without `evaluation`", dir.display());
+        return Ok(());
+    }
+    write(dir)
+}
+
 impl View<'_> {
     fn head(&self, text: &mut String) -> Result<()> {
         writeln!(
             text,
             "Made by `cargo run --release -p borescope-bench -- evaluation` from [runs.csv](runs.csv) (one line a run), \
-             [profiles.csv](profiles.csv) (what was counted)\nand [sessions.json](sessions.json) (with what). A figure is of the newest session \
-             that measured it. How each is obtained: [below](#how-the-figures-are-obtained).\n"
+             [profiles.csv](profiles.csv) (what was counted)\nand [sessions.json](sessions.json) (with what). Figures are of one \
+             build of the agent (the same checksum), machine and JDK only. How each is obtained: [below](#how-the-figures-are-obtained).\n"
         )?;
         let mut jars: BTreeMap<&String, &Vec<String>> = BTreeMap::new();
         for session in &self.results.sessions {
             let of = |r: &&&Run| r.session == session.started;
-            let runs = self.newest.values().flatten().filter(of).count();
+            let runs = self.runs.values().flatten().filter(of).count();
             if runs == 0 {
                 continue;
             }
             writeln!(
                 text,
-                "- Session of {}: {runs} runs; borescope {} ({}); {}, {} cores; {}; `{}`",
+                "- Session of {}: {runs} runs; borescope {} ({}, agent {}); {}, {} cores; {}; `{}`",
                 session.started,
                 session.borescope,
                 session.commit,
+                session.agent,
                 session.cpu,
                 session.cores,
                 session.kernel,
@@ -113,6 +127,13 @@ impl View<'_> {
                 writeln!(text, "  - JDK {jdk}: {version}")?;
             }
             jars.extend(&session.jars);
+        }
+        if self.results.superseded > 0 {
+            writeln!(
+                text,
+                "- {} runs of other builds, machines or JDKs are in runs.csv, and in no figure here.",
+                self.results.superseded
+            )?;
         }
         let with_jars = jars.iter().filter(|(_, jars)| !jars.is_empty());
         let list: Vec<String> = with_jars
@@ -131,7 +152,7 @@ impl View<'_> {
     /// The programs with results on a JDK, in the order of the workloads.
     fn programs(&self, jdk: u32) -> Vec<String> {
         let there: BTreeSet<&String> = self
-            .newest
+            .runs
             .keys()
             .filter(|key| key.jdk == jdk)
             .map(|key| &key.program)
@@ -143,7 +164,7 @@ impl View<'_> {
     /// The k that an engine was run with.
     fn ks(&self, jdk: u32, engine: &str) -> Vec<u32> {
         let all: BTreeSet<u32> = self
-            .newest
+            .runs
             .keys()
             .filter(|key| key.jdk == jdk && key.engine == engine)
             .map(|key| key.k)
@@ -160,7 +181,7 @@ impl View<'_> {
 
     /// CPU time of a variant over that of another in the same turn, turn by turn.
     fn ratios(&self, key: &Key, other: &str, other_k: u32) -> Vec<f64> {
-        let runs = self.newest.get(key).into_iter().flatten();
+        let runs = self.runs.get(key).into_iter().flatten();
         runs.filter(|run| run.status == OK)
             .filter_map(|run| {
                 let beside = self.results.beside(run, other, other_k)?;
@@ -177,9 +198,26 @@ impl View<'_> {
         }
     }
 
+    /// How many turns the figures are of.
+    fn turns(&self, jdk: u32) -> String {
+        let mut all: BTreeMap<u32, usize> = BTreeMap::new();
+        for (key, turns) in self.results.turns() {
+            if key.jdk == jdk && key.engine != PLAIN && !turns.failed {
+                *all.entry(turns.good).or_default() += 1;
+            }
+        }
+        let list = all
+            .iter()
+            .map(|(turns, variants)| format!("{turns} ({variants})"));
+        format!(
+            "Turns (and how many pairs of program and variant have so many): {}.",
+            list.collect::<Vec<_>>().join(", ")
+        )
+    }
+
     /// Why there is no figure.
     fn why_not(&self, key: &Key) -> String {
-        let runs = self.newest.get(key);
+        let runs = self.runs.get(key);
         let bad = runs.and_then(|runs| runs.iter().find(|run| run.status != OK));
         bad.map_or("not run", |run| &run.status).to_owned()
     }
@@ -215,7 +253,8 @@ impl View<'_> {
         let head: Vec<String> = ks.iter().map(|k| format!("k={k}")).collect();
         writeln!(
             text,
-            "\n## JDK {jdk} in short\n\nRatios of CPU time; medians of the turns; geometric mean over the programs, and the worst program.\n"
+            "\n## JDK {jdk} in short\n\nRatios of CPU time; medians of the turns; geometric mean over the programs, and the worst program. {}\n",
+            self.turns(jdk)
         )?;
         line(text, "", head)?;
         rule(text, ks.len())?;
@@ -255,6 +294,8 @@ impl View<'_> {
             row(&name, engine.name, engine.baseline, Some(1), true)?;
         }
         row("ksf / automaton", "automaton", "ksf", None, true)?;
+        row("ksf-mtf / automaton", "automaton", "ksf-mtf", None, true)?;
+        row("ksf-mtf / ksf", "ksf-mtf", "ksf", None, false)?;
         for engine in ENGINES.iter().filter(|e| e.name.starts_with("automaton")) {
             for &k in &ks {
                 let matrix = self.matrix(jdk, vec![(engine.name, k)], |key| {
@@ -293,7 +334,7 @@ impl View<'_> {
             "\n## JDK {jdk}: run time (the seed's figure 8)\n\nMedian and range over the turns of ratios within a turn. The plain programs take:\n"
         )?;
         let plain = self.matrix(jdk, vec![(PLAIN, 0)], |key| {
-            let runs = self.newest.get(key).into_iter().flatten();
+            let runs = self.runs.get(key).into_iter().flatten();
             let good: Vec<&Run> = runs.filter(|r| r.status == OK).copied().collect();
             let wall: Vec<f64> = good.iter().map(|r| r.wall_s).collect();
             let cpu: Vec<f64> = good.iter().map(|r| r.cpu_s).collect();
@@ -555,15 +596,15 @@ impl View<'_> {
     fn failures(&self, text: &mut String) -> Result<()> {
         writeln!(text, "\n## What went wrong\n")?;
         let mut any = false;
-        for run in self.newest.values().flatten().filter(|r| r.status != OK) {
+        for run in self.runs.values().flatten().filter(|r| r.status != OK) {
             any = true;
             writeln!(
                 text,
-                "- JDK {}, {}, {} k={}, turn {}: {} (after {:.1} s of CPU); not run again in its session",
+                "- JDK {}, {}, {} k={}, turn {}: {} (after {:.1} s of CPU); not run again with this agent",
                 run.jdk, run.program, run.engine, run.k, run.turn, run.status, run.cpu_s
             )?;
         }
-        for key in self.newest.keys() {
+        for key in self.runs.keys() {
             if let Some(profile) = self.results.counts(key).filter(|p| p.status != OK) {
                 any = true;
                 writeln!(

@@ -24,14 +24,16 @@ const METHODS: usize = 64;
 const PASSES: usize = 3;
 
 /// The stream of one method.
-struct Stream {
-    num_paths: u32,
-    activations: Vec<Vec<u32>>,
+pub struct Stream {
+    /// The method's paths.
+    pub num_paths: u32,
+    /// IDs by activation.
+    pub activations: Vec<Vec<u32>>,
 }
 
 /// All engines on the streams of a profile, with each k up to the profile's.
 pub fn run(profile: &Profile, ks: &[u32]) -> Result<Vec<Replay>> {
-    let streams = streams(profile)?;
+    let streams = streams(profile, ITEMS)?;
     let mut all = vec![measure(
         "blpp-hash",
         1,
@@ -92,7 +94,8 @@ fn measure<E: Engine>(
     })
 }
 
-fn streams(profile: &Profile) -> Result<Vec<Stream>> {
+/// Streams like those of a program, of so many IDs together.
+pub fn streams(profile: &Profile, items: u64) -> Result<Vec<Stream>> {
     let mut methods: Vec<_> = profile.methods().iter().filter(|m| m.ids > 0).collect();
     methods.sort_by_key(|m| std::cmp::Reverse(m.ids));
     methods.truncate(METHODS);
@@ -100,7 +103,7 @@ fn streams(profile: &Profile) -> Result<Vec<Stream>> {
     let mut random = Random(0x5EED);
     let mut out = Vec::new();
     for method in methods {
-        let share = (u128::from(ITEMS) * u128::from(method.ids) / u128::from(total)) as usize;
+        let share = (u128::from(items) * u128::from(method.ids) / u128::from(total)) as usize;
         let detail = profile.detail(method.index)?;
         let leaves =
             |p: &&borescope_profile::PathRow| matches!(p.ends, EdgeKind::Return | EdgeKind::Throw);

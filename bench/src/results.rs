@@ -1,12 +1,13 @@
 //! The raw figures: one line a run in `runs.csv`, one line a counted variant in `profiles.csv`, one line an engine by itself in `replay.csv`,
 //! one object a session in `sessions.json`.
 //!
-//! Lines are only ever added, so an interrupted evaluation loses nothing; of a variant that was measured in several sessions the newest counts.
+//! Lines are only ever added, so an interrupted evaluation loses nothing. Sessions with the same agent on the same machine add up; what
+//! an earlier agent measured stays in the files and is in no figure ([`Results::keep_version`]).
 
 use anyhow::{Context as _, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -120,7 +121,7 @@ pub struct Replay {
 }
 
 /// What was run when, and with what.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Session {
     /// UTC.
     pub started: String,
@@ -128,6 +129,9 @@ pub struct Session {
     pub borescope: String,
     /// Commit of borescope, with `-dirty` if the checkout had changes.
     pub commit: String,
+    /// Checksum of the agent's library.
+    #[serde(default)]
+    pub agent: String,
     /// Processor.
     pub cpu: String,
     /// Its cores.
@@ -154,6 +158,17 @@ pub struct Results {
     pub replays: Vec<Replay>,
     /// Sessions.
     pub sessions: Vec<Session>,
+    /// Runs that [`Results::keep_version`] left out.
+    pub superseded: usize,
+}
+
+/// Turns of a variant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Turns {
+    /// Those that went well.
+    pub good: u32,
+    /// One did not: it is not run again with the same agent.
+    pub failed: bool,
 }
 
 impl Run {
@@ -173,6 +188,7 @@ impl Results {
     pub fn read(dir: &Path) -> Result<Results> {
         let sessions = dir.join("sessions.json");
         Ok(Results {
+            superseded: 0,
             dir: dir.to_owned(),
             runs: rows(&dir.join("runs.csv"))?,
             profiles: rows(&dir.join("profiles.csv"))?,
@@ -183,6 +199,48 @@ impl Results {
                     .with_context(|| sessions.display().to_string())?,
             },
         })
+    }
+
+    /// Leaves out what another agent, machine or JDK measured than the newest session's: the files keep it, figures do not mix it.
+    pub fn keep_version(&mut self) {
+        let Some(last) = self.sessions.last().cloned() else {
+            return;
+        };
+        let version = |s: &Session| match s.agent.is_empty() {
+            // Sessions of before the checksum was noted.
+            true => s.commit.clone(),
+            false => s.agent.clone(),
+        };
+        let same_jdk = |(jdk, version): (&u32, &String)| {
+            last.jdks.get(jdk).is_none_or(|newest| newest == version)
+        };
+        let kept: BTreeSet<&String> = self
+            .sessions
+            .iter()
+            .filter(|s| {
+                version(s) == version(&last) && (&s.cpu, s.cores) == (&last.cpu, last.cores)
+            })
+            .filter(|s| s.jdks.iter().all(same_jdk))
+            .map(|s| &s.started)
+            .collect();
+        let before = self.runs.len();
+        self.runs.retain(|r| kept.contains(&r.session));
+        self.profiles.retain(|p| kept.contains(&p.session));
+        self.replays.retain(|r| kept.contains(&r.session));
+        self.superseded += before - self.runs.len();
+    }
+
+    /// The turns that each variant has.
+    pub fn turns(&self) -> BTreeMap<Key, Turns> {
+        let mut all: BTreeMap<Key, Turns> = BTreeMap::new();
+        for run in &self.runs {
+            let of = all.entry(run.key()).or_default();
+            match run.status == OK {
+                true => of.good += 1,
+                false => of.failed = true,
+            }
+        }
+        all
     }
 
     /// Adds a session.
@@ -214,16 +272,11 @@ impl Results {
         Ok(())
     }
 
-    /// The runs of the newest session of each variant, by turn.
-    pub fn newest(&self) -> BTreeMap<Key, Vec<&Run>> {
+    /// The runs of each variant.
+    pub fn by_variant(&self) -> BTreeMap<Key, Vec<&Run>> {
         let mut all: BTreeMap<Key, Vec<&Run>> = BTreeMap::new();
         for run in &self.runs {
-            let of = all.entry(run.key()).or_default();
-            // Lines stand in the order of time.
-            if of.last().is_some_and(|last| last.session != run.session) {
-                of.clear();
-            }
-            of.push(run);
+            all.entry(run.key()).or_default().push(run);
         }
         all
     }
@@ -249,7 +302,8 @@ impl Results {
     }
 }
 
-fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+/// The lines of a file; none if there is no file.
+pub fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
@@ -258,7 +312,8 @@ fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
         .with_context(|| path.display().to_string())
 }
 
-fn append(path: &Path, row: &impl Serialize) -> Result<()> {
+/// Adds a line to a file.
+pub fn append(path: &Path, row: &impl Serialize) -> Result<()> {
     let file = OpenOptions::new().append(true).create(true).open(path)?;
     let empty = file.metadata()?.len() == 0;
     let mut writer = csv::WriterBuilder::new()
@@ -288,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_back_and_the_newest_session_counts() {
+    fn lines_come_back_and_versions_do_not_mix() {
         let dir = tempfile::tempdir().unwrap();
         let mut results = Results::read(dir.path()).unwrap();
         for (session, engine, turn, cpu) in [
@@ -311,14 +366,63 @@ mod tests {
             (again.profiles[0].items, again.profiles[0].rows),
             (Some(7), None)
         );
-        let newest = again.newest();
-        let cpu: Vec<Vec<f64>> = newest
-            .values()
-            .map(|runs| runs.iter().map(|r| r.cpu_s).collect())
-            .collect();
-        assert_eq!(cpu, [vec![2.0, 3.0], vec![8.0]]);
         // The other engine ran in another session: not beside.
         assert!(again.beside(&again.runs[2], "blpp-hash", 1).is_none());
         assert!(again.beside(&again.runs[0], "blpp-hash", 1).is_some());
+        let session = |started: &str, agent: &str, commit: &str| Session {
+            started: started.into(),
+            agent: agent.into(),
+            commit: commit.into(),
+            ..Session::default()
+        };
+        let cpu = |sessions: Vec<Session>| {
+            let mut kept = Results::read(dir.path()).unwrap();
+            kept.sessions = sessions;
+            kept.keep_version();
+            assert_eq!(kept.runs.len() + kept.superseded, 4);
+            let cpu: Vec<f64> = kept.runs.iter().map(|r| r.cpu_s).collect();
+            cpu
+        };
+        // The agent decides, whatever the commit; the commit where the agent is not known; the machine and JDK, too.
+        let (old, new) = (session("a", "1", "x"), session("b", "1", "y"));
+        assert_eq!(cpu(vec![old.clone(), new.clone()]), [9.0, 8.0, 2.0, 3.0]);
+        assert_eq!(cpu(vec![session("a", "2", "y"), new.clone()]), [2.0, 3.0]);
+        assert_eq!(
+            cpu(vec![session("a", "", "x"), session("b", "", "y")]),
+            [2.0, 3.0]
+        );
+        let elsewhere = Session {
+            cores: 64,
+            ..old.clone()
+        };
+        assert_eq!(cpu(vec![elsewhere, new.clone()]), [2.0, 3.0]);
+        let jdk = |session: &Session, version: &str| Session {
+            jdks: BTreeMap::from([(25, version.to_owned())]),
+            ..session.clone()
+        };
+        assert_eq!(
+            cpu(vec![jdk(&old, "25.0.1"), jdk(&new, "25.0.2")]),
+            [2.0, 3.0]
+        );
+        assert_eq!(cpu(vec![jdk(&old, "25.0.2"), jdk(&new, "25.0.2")]).len(), 4);
+    }
+
+    #[test]
+    fn turns_add_up_over_sessions() {
+        let runs = vec![
+            run("a", "automaton", 1, 1.0),
+            run("b", "automaton", 1, 1.0),
+            Run {
+                status: "exit code 1".into(),
+                ..run("b", "ksf", 1, 1.0)
+            },
+        ];
+        let results = Results {
+            runs,
+            ..Results::default()
+        };
+        let turns: Vec<Turns> = results.turns().into_values().collect();
+        let expected = [(2, false), (0, true)].map(|(good, failed)| Turns { good, failed });
+        assert_eq!(turns, expected);
     }
 }
