@@ -11,6 +11,10 @@ import jdk.internal.vm.annotation.ForceInline;
  * slot, a dense edge's next or a run's jump is the NEGATED address, and a hashed row's table is always empty, so the fast paths
  * fall through to atomic or native code by the one comparison they make anyway. Offsets: crates/spool/src/layout.rs.
  *
+ * What probes call most is at most 35 bytes of bytecode with more than 5 stack slots, and what it calls is inlined into it: so C2 inlines it
+ * except at cold sites (MinInlineFrequencyRatio, MaxInlineSize), C1 nowhere (C1InlineStackLimit). Inlined by force everywhere, it doubles what the
+ * JIT compilers cost a program that is mostly compiled.
+ *
  * Nothing here may call a class that could have probes itself (crates/agent/src/events.rs, NEVER).
  */
 public final class BorescopeProbe {
@@ -46,7 +50,9 @@ public final class BorescopeProbe {
     // ---- the thread's block: slots by index, counts or root rows
 
     @DontInline
-    private static long block(Thread t, long tid) {
+    private static long block() {
+        Thread t = Thread.currentThread();
+        long tid = U.getLong(t, TID);
         // Thread id 0: a thread whose Thread object is still being built. Ids beyond the table and virtual threads share.
         boolean shares = tid <= 0 || tid >= LIMIT || (VIRTUAL != null && VIRTUAL.isInstance(t));
         long block = shares ? U.getLong(SHARED + ((tid & SHARED_MASK) << 3)) : 0;
@@ -57,30 +63,40 @@ public final class BorescopeProbe {
 
     /** The only path ID of an activation: counts it. */
     public static void count(int slot) {
-        Thread t = Thread.currentThread();
-        long tid = U.getLong(t, TID);
-        long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
+        long block = own();
         if (block == 0) {
-            countCold(block(t, tid), slot);
-            return;
+            countCold(slot);
+        } else {
+            increment(1L, block + ((long) slot << 3));
         }
-        long e = block + ((long) slot << 3);
-        U.putLong(e, U.getLong(e) + 1);
     }
 
     @DontInline
-    private static void countCold(long block, int slot) {
-        countAt(block, slot);
+    private static void countCold(int slot) {
+        countAt(block(), slot);
+    }
+
+    /** The current thread's own block, 0 = it has none (yet). */
+    @ForceInline
+    private static long own() {
+        long tid = U.getLong(Thread.currentThread(), TID);
+        return tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
+    }
+
+    @ForceInline
+    private static void increment(long n, long a) {
+        U.putLong(a, U.getLong(a) + n);
     }
 
     /** Entry of an activation: the address of its method's slots. */
     public static long slots(int first) {
-        Thread t = Thread.currentThread();
-        long tid = U.getLong(t, TID);
-        long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
-        if (block == 0) {
-            block = block(t, tid);
-        }
+        long block = own();
+        return block == 0 ? slotsCold(first) : block + ((long) first << 3);
+    }
+
+    @DontInline
+    private static long slotsCold(int first) {
+        long block = block();
         return block < 0 ? block - ((long) first << 3) : block + ((long) first << 3);
     }
 
@@ -95,8 +111,7 @@ public final class BorescopeProbe {
             U.getAndAddLong(null, ((long) r << 3) - slots, n);
             return;
         }
-        long e = slots + ((long) r << 3);
-        U.putLong(e, U.getLong(e) + n);
+        increment(n, slots + ((long) r << 3));
     }
 
     /** A run loop was left after {@code n} turns: counts r once and then c. */
@@ -129,57 +144,77 @@ public final class BorescopeProbe {
     // ---- entry of an activation that counts in rows: the state before any path ended
 
     public static long enter(int slot) {
-        Thread t = Thread.currentThread();
-        long tid = U.getLong(t, TID);
-        long block = tid < LIMIT ? U.getLong(TABLE + (tid << 3)) : 0;
-        if (block == 0) {
-            block = block(t, tid);
-            block = block < 0 ? -block : block;
-        }
-        long s = U.getLong(block + ((long) slot << 3));
+        long block = own();
+        return block == 0 ? enterCold(slot) : entered(slot, block + ((long) slot << 3));
+    }
+
+    @ForceInline
+    private static long entered(int slot, long a) {
+        long s = U.getLong(a);
         if (s <= 0) {
-            return root(block, slot, s);
+            return root(slot, a);
         }
-        U.putLong(s + ROW_ENTERS, U.getLong(s + ROW_ENTERS) + 1);
+        increment(1L, s + ROW_ENTERS);
         return s;
     }
 
     @DontInline
-    private static long root(long block, int slot, long s) {
+    private static long enterCold(int slot) {
+        long block = block();
+        block = block < 0 ? -block : block;
+        return entered(slot, block + ((long) slot << 3));
+    }
+
+    @DontInline
+    private static long root(int slot, long a) {
+        long s = U.getLong(a);
         if (s < 0) {
             U.getAndAddLong(null, -s + ROW_ENTERS, 1);
             return -s;
         }
-        return newRoot(block, slot);
+        return newRoot(a - ((long) slot << 3), slot);
     }
 
     // ---- methods of few paths: edges indexed by path ID
 
     /** A path ended and the activation goes on: counts it and returns the next state. */
-    @ForceInline
     public static long hit(long s, int r) {
-        long e = s + ROW_BYTES + ((long) r << 4);
+        return hitAt(s, r, edgeAt(s, r));
+    }
+
+    @ForceInline
+    private static long hitAt(long s, int r, long e) {
         long next = U.getLong(e);
         if (next <= 0) {
-            return cold(s, r, e, next, false);
+            return cold(s, r, false);
         }
-        U.putLong(e + 8, U.getLong(e + 8) + 1);
+        increment(1L, e + 8);
         return next;
     }
 
     /** The activation's last path ended: counts it. */
     public static void exit(long s, int r) {
-        long e = s + ROW_BYTES + ((long) r << 4);
-        long next = U.getLong(e);
-        if (next <= 0) {
-            cold(s, r, e, next, true);
-            return;
+        exitAt(s, r, edgeAt(s, r));
+    }
+
+    @ForceInline
+    private static void exitAt(long s, int r, long e) {
+        if (U.getLong(e) > 0) {
+            increment(1L, e + 8);
+        } else {
+            cold(s, r, true);
         }
-        U.putLong(e + 8, U.getLong(e + 8) + 1);
+    }
+
+    @ForceInline
+    private static long edgeAt(long s, int r) {
+        return s + ROW_BYTES + ((long) r << 4);
     }
 
     @DontInline
-    private static long cold(long s, int r, long e, long next, boolean last) {
+    private static long cold(long s, int r, boolean last) {
+        long e = edgeAt(s, r);
+        long next = U.getLong(e);
         if (next < 0) {
             U.getAndAddLong(null, e + 8, 1);
             return -next;
@@ -259,27 +294,35 @@ public final class BorescopeProbe {
 
     /** As {@link #hit}, for a hashed row. */
     public static long hitHash(long s, int r) {
-        long table = U.getLong(s + ROW_TABLE);
+        return hitHashAt(s, r, U.getLong(s + ROW_TABLE));
+    }
+
+    @ForceInline
+    private static long hitHashAt(long s, int r, long table) {
         int i = (r * HASH_MUL) >>> U.getInt(s + ROW_SHIFT);
         long e = table + TABLE_BYTES + ((long) i << 4);
         long w = U.getLong(e);
         if ((int) w != r + 1) {
             return probe(s, r, table, i, false);
         }
-        U.putLong(e + 8, U.getLong(e + 8) + 1);
+        increment(1L, e + 8);
         return BASE + ((w >>> 32) << 4);
     }
 
     /** As {@link #exit}, for a hashed row. */
     public static void exitHash(long s, int r) {
-        long table = U.getLong(s + ROW_TABLE);
+        exitHashAt(s, r, U.getLong(s + ROW_TABLE));
+    }
+
+    @ForceInline
+    private static void exitHashAt(long s, int r, long table) {
         int i = (r * HASH_MUL) >>> U.getInt(s + ROW_SHIFT);
         long e = table + TABLE_BYTES + ((long) i << 4);
         if (U.getInt(e) != r + 1) {
             probe(s, r, table, i, true);
-            return;
+        } else {
+            increment(1L, e + 8);
         }
-        U.putLong(e + 8, U.getLong(e + 8) + 1);
     }
 
     /** As {@link #run}, for hashed rows. */
