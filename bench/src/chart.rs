@@ -14,11 +14,12 @@ pub struct Chart<'a> {
     pub groups: &'a [String],
     /// Names of the bars in each group.
     pub series: &'a [String],
+    /// Which colour each series has: the same k looks the same in all plots.
+    pub shades: &'a [usize],
     /// By group, then by series. No value draws a cross.
     pub values: &'a [Vec<Option<f64>>],
 }
 
-const BAR: f64 = 9.0;
 const GAP: f64 = 14.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 52.0;
@@ -88,7 +89,8 @@ impl Axis {
 impl Chart<'_> {
     /// The picture.
     pub fn svg(&self) -> String {
-        let group = BAR * self.series.len() as f64 + GAP;
+        let bar = self.bar();
+        let group = bar * self.series.len() as f64 + GAP;
         let width = group * self.groups.len() as f64;
         let bottom = TOP + HEIGHT;
         let (full, tall) = ((LEFT + width + 16.0).max(520.0), bottom + BELOW);
@@ -98,6 +100,16 @@ impl Chart<'_> {
         // Writing to a string does not fail.
         let _ = self.draw(&mut out, &axis, group, [full, tall, width, bottom]);
         out
+    }
+
+    /// Wide enough that the names below the groups do not meet.
+    fn bar(&self) -> f64 {
+        if self.series.len() > 2 { 9.0 } else { 18.0 }
+    }
+
+    fn colour(&self, series: usize) -> &'static str {
+        let shade = self.shades.get(series).copied().unwrap_or(series);
+        COLOURS[shade % COLOURS.len()]
     }
 
     fn draw(
@@ -117,7 +129,8 @@ impl Chart<'_> {
             escape(self.title)
         )?;
         let mut x = LEFT;
-        for (name, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
+        for (i, name) in self.series.iter().enumerate() {
+            let colour = self.colour(i);
             writeln!(
                 out,
                 r##"<rect x="{x:.0}" y="26" width="9" height="9" fill="{colour}"/><text x="{:.0}" y="35">{}</text>"##,
@@ -130,7 +143,7 @@ impl Chart<'_> {
             out,
             r##"<text transform="translate(14 {:.0}) rotate(-90)" text-anchor="middle">{}</text>"##,
             TOP + HEIGHT / 2.0,
-            escape(self.unit)
+            escape(self.unit) + if axis.log { " (logarithmic)" } else { "" }
         )?;
         for tick in axis.ticks() {
             let y = bottom - axis.place(tick);
@@ -145,7 +158,7 @@ impl Chart<'_> {
         for (at, (name, values)) in self.groups.iter().zip(self.values).enumerate() {
             let left = LEFT + GAP / 2.0 + group * at as f64;
             for (i, value) in values.iter().enumerate() {
-                let x = left + BAR * i as f64;
+                let x = left + self.bar() * i as f64;
                 let series = self.series.get(i).map_or("", String::as_str);
                 match value {
                     Some(value) => {
@@ -154,8 +167,8 @@ impl Chart<'_> {
                             out,
                             r##"<rect x="{x:.1}" y="{:.1}" width="{:.1}" height="{height:.1}" fill="{}"><title>{}, {}: {}</title></rect>"##,
                             bottom - height,
-                            BAR - 1.0,
-                            COLOURS[i % COLOURS.len()],
+                            self.bar() - 1.0,
+                            self.colour(i),
                             escape(name),
                             escape(series),
                             short(*value)
@@ -265,11 +278,15 @@ mod tests {
             reference: Some(1.0),
             groups: &["ecj".into(), "lu".into()],
             series: &["k=2".into(), "k=4".into()],
+            shades: &[1, 3],
             values: &[vec![Some(1.5), None], vec![Some(2.0), Some(3.0)]],
         };
         let svg = chart.svg();
         assert_eq!(svg.matches("<title>").count(), 4);
         assert_eq!(svg.matches('×').count(), 1);
         assert!(svg.contains("a &lt; b") && svg.contains("ecj, k=2: 1.5"));
+        // Each colour in the legend and for its bars.
+        let uses = |shade: usize| svg.matches(COLOURS[shade]).count();
+        assert_eq!([uses(0), uses(1), uses(2), uses(3)], [0, 3, 0, 2]);
     }
 }

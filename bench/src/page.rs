@@ -532,6 +532,14 @@ impl View<'_> {
             .iter()
             .map(|(_, k)| format!("k={k}"))
             .collect();
+        let all: BTreeSet<u32> = self
+            .runs
+            .keys()
+            .map(|key| key.k)
+            .filter(|k| *k > 0)
+            .collect();
+        let shade = |(_, k): &Column| all.iter().position(|of| of == k).unwrap_or(0);
+        let shades: Vec<usize> = matrix.columns.iter().map(shade).collect();
         let values = |cells: &Vec<Cell>| cells.iter().map(|c| c.value).collect();
         let values: Vec<Vec<Option<f64>>> = matrix.cells.iter().map(values).collect();
         let svg = Chart {
@@ -540,6 +548,7 @@ impl View<'_> {
             reference: caption.reference,
             groups: &matrix.rows,
             series: &series,
+            shades: &shades,
             values: &values,
         }
         .svg();
