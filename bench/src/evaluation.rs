@@ -6,7 +6,7 @@
 //! next, and a turn that ended early is made up for by one of those variants that lack it, with runs of its own of the plain program and
 //! the baselines.
 
-use crate::results::{Key, OK, PLAIN, Profile, Results, Run, Session};
+use crate::results::{Key, OK, PLAIN, Profile, Results, Run, Session, Turns};
 use crate::run::{self, Ran, Runner};
 use crate::{counts, page};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -199,7 +199,10 @@ impl Evaluation<'_> {
             let jdks = self.args.jdk.iter().filter(|jdk| program.runs_on(**jdk));
             cells.extend(jdks.map(|jdk| (*jdk, *program)));
         }
-        while let Some((jdk, program, turn)) = self.next(&cells, variants) {
+        while let Some((jdk, program, turn)) =
+            next(&self.results.turns(), self.args.runs, &cells, variants)
+        {
+            *self.turns.entry((jdk, program.name)).or_default() += 1;
             for variant in turn {
                 if over() {
                     eprintln!("the budget is used up; the same command goes on from here");
@@ -215,57 +218,6 @@ impl Evaluation<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The program that is next and its turn: those of its variants that have the fewest turns, after the plain run and the baselines that
-    /// ratios are taken with. `None` = all have as many as were asked for.
-    fn next(
-        &mut self,
-        cells: &[(u32, &'static Program)],
-        variants: &[Variant],
-    ) -> Option<(u32, &'static Program, Vec<Option<Variant>>)> {
-        let turns = self.results.turns();
-        let of = |jdk, program, variant| {
-            let turns = turns.get(&key(jdk, program, Some(variant)));
-            turns.copied().unwrap_or_default()
-        };
-        let least = |&(jdk, program): &(u32, &'static Program)| {
-            let open = variants.iter().map(|v| of(jdk, program, *v));
-            open.filter(|t| !t.failed).map(|t| t.good).min()
-        };
-        let (fewest, at) = (0..cells.len())
-            .filter_map(|at| Some((least(&cells[at])?, at)))
-            .min()
-            .filter(|(fewest, _)| *fewest < self.args.runs)?;
-        let (jdk, program) = cells[at];
-        let due: Vec<Variant> = variants
-            .iter()
-            .filter(|v| !of(jdk, program, **v).failed && of(jdk, program, **v).good == fewest)
-            .copied()
-            .collect();
-        let is_baseline = |v: &Variant| {
-            let of = due.iter().any(|d| d.engine.baseline == v.engine.name);
-            of && !turns
-                .get(&key(jdk, program, Some(*v)))
-                .is_some_and(|t| t.failed)
-        };
-        let mut first: Vec<Option<Variant>> = vec![None];
-        first.extend(
-            variants
-                .iter()
-                .filter(|v| is_baseline(v))
-                .copied()
-                .map(Some),
-        );
-        let mut rest: Vec<Option<Variant>> = due.into_iter().map(Some).collect();
-        rest.retain(|v| !first.contains(v));
-        for part in [&mut first, &mut rest] {
-            let places = part.len().max(1);
-            part.rotate_left(fewest as usize * 5 % places);
-        }
-        first.append(&mut rest);
-        *self.turns.entry((jdk, program.name)).or_default() += 1;
-        Some((jdk, program, first))
     }
 
     /// Fills the caches of the file system, and says what the program prints.
@@ -363,6 +315,56 @@ impl Evaluation<'_> {
         }
         self.results.profile(profile)
     }
+}
+
+/// The program that is next and its turn: those of its variants that have the fewest turns, after the plain run and the baselines that
+/// ratios are taken with. `None` = all have as many as were asked for.
+fn next(
+    turns: &BTreeMap<Key, Turns>,
+    runs: u32,
+    cells: &[(u32, &'static Program)],
+    variants: &[Variant],
+) -> Option<(u32, &'static Program, Vec<Option<Variant>>)> {
+    let of = |jdk, program, variant| {
+        let turns = turns.get(&key(jdk, program, Some(variant)));
+        turns.copied().unwrap_or_default()
+    };
+    let least = |&(jdk, program): &(u32, &'static Program)| {
+        let open = variants.iter().map(|v| of(jdk, program, *v));
+        open.filter(|t| !t.failed).map(|t| t.good).min()
+    };
+    let (fewest, at) = (0..cells.len())
+        .filter_map(|at| Some((least(&cells[at])?, at)))
+        .min()
+        .filter(|(fewest, _)| *fewest < runs)?;
+    let (jdk, program) = cells[at];
+    let due: Vec<Variant> = variants
+        .iter()
+        .filter(|v| !of(jdk, program, **v).failed && of(jdk, program, **v).good == fewest)
+        .copied()
+        .collect();
+    let is_baseline = |v: &Variant| {
+        let of = due.iter().any(|d| d.engine.baseline == v.engine.name);
+        of && !turns
+            .get(&key(jdk, program, Some(*v)))
+            .is_some_and(|t| t.failed)
+    };
+    let mut first: Vec<Option<Variant>> = vec![None];
+    first.extend(
+        variants
+            .iter()
+            .filter(|v| is_baseline(v))
+            .copied()
+            .map(Some),
+    );
+    let mut rest: Vec<Option<Variant>> = due.into_iter().map(Some).collect();
+    rest.retain(|v| !first.contains(v));
+    for part in [&mut first, &mut rest] {
+        let places = part.len().max(1);
+        part.rotate_left(fewest as usize * 5 % places);
+    }
+    first.append(&mut rest);
+    Some((jdk, program, first))
 }
 
 /// [`OK`], or what is wrong with a run.
@@ -483,4 +485,65 @@ fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
             .collect(),
         arguments: std::env::args().skip(1).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(name: &str, k: u32) -> Variant {
+        let engine = ENGINES.iter().find(|e| e.name == name).unwrap();
+        Variant { engine, k }
+    }
+
+    /// Sessions that end after any number of runs: no variant ever has two turns more than another but for the baseline, what
+    /// failed is not run again, and whatever runs has a plain run and its baseline before it in its turn.
+    #[test]
+    fn slices_make_up_for_what_lacks() {
+        let bad = variant("ksf", 4);
+        let variants = [
+            variant("automaton", 1),
+            variant("automaton", 4),
+            bad,
+            variant("ksf-mtf", 4),
+            variant("blpp-hash", 1),
+        ];
+        let cells = [(25, &MEASURED[0]), (17, &MEASURED[0]), (25, &MEASURED[1])];
+        for length in 1..40 {
+            let mut turns: BTreeMap<Key, Turns> = BTreeMap::new();
+            let mut failures = 0;
+            let mut left = length;
+            while let Some((jdk, program, turn)) = next(&turns, 3, &cells, &variants) {
+                let place = |v: &Option<Variant>| turn.iter().position(|t| t == v);
+                assert!(turn.len() > 1 && place(&None) < Some(2), "{length}");
+                assert!(place(&Some(variants[4])) < Some(2), "{length}");
+                for v in turn {
+                    // One session has so many runs, but gets beyond its first plain run and baseline.
+                    left -= 1;
+                    let of = turns.entry(key(jdk, program, v)).or_default();
+                    match v == Some(bad) {
+                        true => (of.failed, failures) = (true, failures + 1),
+                        false => of.good += 1,
+                    }
+                    if left <= 0 {
+                        left = length.max(3);
+                        break;
+                    }
+                }
+                let others = variants
+                    .iter()
+                    .filter(|v| **v != bad && v.engine.name != "blpp-hash");
+                let counts = cells.iter().flat_map(|(jdk, program)| {
+                    others.clone().map(|v| key(*jdk, program, Some(*v)))
+                });
+                let counts: Vec<u32> = counts
+                    .map(|key| turns.get(&key).copied().unwrap_or_default().good)
+                    .collect();
+                let (least, most) = (counts.iter().min(), counts.iter().max());
+                assert!(most.unwrap() - least.unwrap() <= 1, "{length}: {counts:?}");
+            }
+            assert_eq!(failures, cells.len(), "{length}");
+            assert!(turns.values().all(|t| t.failed || t.good >= 3), "{length}");
+        }
+    }
 }
