@@ -4,7 +4,7 @@ use crate::glob::Glob;
 use crate::instrument::{self, HELPER, Instrumenter};
 use crate::jvmti::sys::{self, JObject, JavaVm, JniEnv, JvmtiEnv, capability, event};
 use crate::jvmti::{Jni, Jvmti, c_string, flags};
-use crate::memory::{Counters, Setup};
+use crate::memory::{Burst, Counters, Setup};
 use crate::options::Options;
 use crate::spool::{self, MetaLog};
 use crate::{probes, say};
@@ -167,6 +167,10 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             k: o.k,
             memory: o.memory,
             rows: o.rows,
+            burst: o.one_in.map(|one_in| Burst {
+                one_in,
+                seed: o.seed.unwrap_or_else(random),
+            }),
         },
     )
     .map_err(|e| format!("cannot map counter memory in `{}`: {e}", dir.display()))?;
@@ -221,7 +225,14 @@ fn target(state: &State) -> Target {
         exclude: globs(&state.options.exclude),
         merge: state.options.merge,
         straight_line: state.options.straight_line,
+        one_in: state.options.one_in.unwrap_or(0),
     }
+}
+
+/// A seed from the system.
+fn random() -> u64 {
+    // The keys of a hash map are the system's randomness, and there is no other source in the standard library.
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_ms())
 }
 
 /// What runs: `sun.java.command`, else the process's arguments.
@@ -506,10 +517,12 @@ impl State {
             for m in record
                 .methods
                 .iter()
-                .filter(|m| m.counting == Counting::Rows)
+                .filter(|m| m.counting != Counting::Slots)
             {
                 let runs = done.with_runs.contains(&m.index);
-                counters.set_method(m.index, m.flow.num_paths, runs);
+                for group in 0..m.counting.slots(m.flow.num_paths) {
+                    counters.set_method(m.index + group, m.flow.num_paths, runs);
+                }
             }
             if !self.record(record, done.skipped) {
                 return None;

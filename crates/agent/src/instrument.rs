@@ -8,8 +8,8 @@ use crate::memory::dense_limit;
 use borescope_cfg::flow::Flow;
 use borescope_cfg::{Builder, Probe, Then, Turns};
 use borescope_classfile::insn::{
-    ATHROW, BIPUSH, IADD, ICONST_0, IINC, ILOAD, ILOAD_0, INVOKESTATIC, ISTORE, ISTORE_0, LADD,
-    LCONST_0, LCONST_1, LDC_W, LLOAD, LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
+    ATHROW, BIPUSH, DUP2, IADD, ICONST_0, IINC, ILOAD, ILOAD_0, INVOKESTATIC, ISTORE, ISTORE_0,
+    LADD, LCONST_0, LCONST_1, LDC_W, LLOAD, LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
 };
 use borescope_classfile::{Buffers, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
 use borescope_spool::layout::Engine;
@@ -33,6 +33,8 @@ pub struct Settings {
     pub merge: bool,
     /// Methods with a single path and no loop are counted too.
     pub straight_line: bool,
+    /// Burst mode: only activations chosen at random count in rows.
+    pub burst: bool,
 }
 
 impl Settings {
@@ -43,6 +45,7 @@ impl Settings {
             k,
             merge: true,
             straight_line: false,
+            burst: false,
         }
     }
 }
@@ -115,10 +118,7 @@ struct Planned {
 impl Planned {
     /// How many slots it takes.
     fn slots(&self) -> u32 {
-        match self.way.counting() {
-            Counting::Slots => self.flow.num_paths,
-            Counting::Rows => 1,
-        }
+        self.way.counting().slots(self.flow.num_paths)
     }
 }
 
@@ -189,7 +189,7 @@ impl Instrumenter {
                 Err(e) => out.skip(&name, method, e.to_string()),
                 Ok(()) => {
                     let counting = plan.way.counting();
-                    if counting == Counting::Rows && plan.turns.is_some() {
+                    if counting != Counting::Slots && plan.turns.is_some() {
                         out.with_runs.push(index);
                     }
                     out.methods.push(meta::Method {
@@ -219,19 +219,27 @@ impl Instrumenter {
     ) -> Result<(), Plain> {
         let (way, turns) = (plan.way, plan.turns);
         max_locals
-            .checked_add(5)
+            .checked_add(7)
             .filter(|end| *end < u16::MAX - 1)
             .ok_or(Plain::LocalsFull)?;
-        let (r, s, n) = (max_locals, max_locals + 1, max_locals + 3);
+        let (r, s) = (max_locals, max_locals + 1);
+        // In burst mode `e` comes between.
+        let burst = matches!(way, Way::Chosen(..));
+        let n = if burst { s + 4 } else { s + 2 };
+        const INT: ExtraLocal = ExtraLocal::Int;
+        const LONG: ExtraLocal = ExtraLocal::Long;
         self.edit.clear();
         self.edit.extra_locals = match (way, turns) {
-            (Way::Once, _) => &[ExtraLocal::Int],
-            (_, None) => &[ExtraLocal::Int, ExtraLocal::Long],
-            (_, Some(Turns::Int)) => &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Int],
-            (_, Some(Turns::Long)) => &[ExtraLocal::Int, ExtraLocal::Long, ExtraLocal::Long],
+            (Way::Once, _) => &[INT],
+            (Way::Chosen(..), None) => &[INT, LONG, LONG],
+            (Way::Chosen(..), Some(Turns::Int)) => &[INT, LONG, LONG, INT],
+            (Way::Chosen(..), Some(Turns::Long)) => &[INT, LONG, LONG, LONG],
+            (_, None) => &[INT, LONG],
+            (_, Some(Turns::Int)) => &[INT, LONG, INT],
+            (_, Some(Turns::Long)) => &[INT, LONG, LONG],
         };
         // s, r and one addend; or what was thrown, s, r, n and two constants.
-        self.edit.extra_stack = if turns.is_some() { 8 } else { 4 };
+        self.edit.extra_stack = if turns.is_some() { 8 } else { 4 } + if burst { 2 } else { 0 };
         let write = Writer {
             way,
             index,
@@ -269,6 +277,8 @@ enum Way {
         &'static str,
         Option<&'static str>,
     ),
+    /// In rows, if the activation was chosen: names of hit, exit and run. What the entry gives stays in `e`, beside the state.
+    Chosen(&'static str, &'static str, &'static str),
 }
 
 impl Way {
@@ -277,6 +287,11 @@ impl Way {
         let few = engine == Engine::Automaton && num_paths <= MOST_SLOTS;
         if few && emits_once(probes) {
             Self::Once
+        } else if settings.burst {
+            match num_paths > dense_limit(engine) {
+                true => Self::Chosen("hitHashBurst", "exitHashBurst", "runHashBurst"),
+                false => Self::Chosen("hitBurst", "exitBurst", "runBurst"),
+            }
         } else if few && settings.k == 1 {
             Self::Slots
         } else if engine.is_ksf() {
@@ -292,6 +307,7 @@ impl Way {
         match self {
             Self::Once | Self::Slots => Counting::Slots,
             Self::Rows(..) => Counting::Rows,
+            Self::Chosen(..) => Counting::Groups,
         }
     }
 }
@@ -329,6 +345,13 @@ impl Writer {
                         call(code, pool, enter, "(I)J")?;
                         local(code, LSTORE, s);
                     }
+                    Way::Chosen(..) => {
+                        push(code, pool, self.index)?;
+                        call(code, pool, "enterBurst", "(I)J")?;
+                        code.push(DUP2);
+                        local(code, LSTORE, s);
+                        local(code, LSTORE, s + 2);
+                    }
                 }
                 self.start(code, pool, value)?;
                 self.no_turns(code);
@@ -337,9 +360,7 @@ impl Writer {
             Probe::Emit {
                 add: value, then, ..
             } => {
-                if self.way != Way::Once {
-                    local(code, LLOAD, s);
-                }
+                self.load_state(code);
                 local(code, ILOAD, r);
                 if value != 0 {
                     push(code, pool, value)?;
@@ -351,6 +372,11 @@ impl Writer {
                     (Way::Rows(_, _, exit, _), Then::Leave) => call(code, pool, exit, "(JI)V")?,
                     (Way::Rows(_, hit, ..), _) => {
                         call(code, pool, hit, "(JI)J")?;
+                        local(code, LSTORE, s);
+                    }
+                    (Way::Chosen(_, exit, _), Then::Leave) => call(code, pool, exit, "(JJI)V")?,
+                    (Way::Chosen(hit, ..), _) => {
+                        call(code, pool, hit, "(JJI)J")?;
                         local(code, LSTORE, s);
                     }
                 }
@@ -373,9 +399,14 @@ impl Writer {
                 code.push(ATHROW);
             }
             Probe::Caught { value, .. } => {
-                if matches!(self.way, Way::Rows(..)) {
-                    local(code, LLOAD, s);
-                    call(code, pool, "caught", "(J)V")?;
+                let caught = match self.way {
+                    Way::Rows(..) => Some(("caught", "(J)V")),
+                    Way::Chosen(..) => Some(("caughtBurst", "(JJ)V")),
+                    Way::Once | Way::Slots => None,
+                };
+                if let Some((name, descriptor)) = caught {
+                    self.load_state(code);
+                    call(code, pool, name, descriptor)?;
                 }
                 self.start(code, pool, value)?;
             }
@@ -391,13 +422,28 @@ impl Writer {
         Ok(())
     }
 
+    /// What the helper's methods take first.
+    fn load_state(&self, code: &mut Vec<u8>) {
+        if matches!(self.way, Way::Chosen(..)) {
+            local(code, LLOAD, self.s + 2);
+        }
+        if self.way != Way::Once {
+            local(code, LLOAD, self.s);
+        }
+    }
+
     /// Emits the turns of a run loop.
     fn run(&self, code: &mut Vec<u8>, pool: &mut Splicer<'_>, id: u32) -> Result<(), Plain> {
-        local(code, LLOAD, self.s);
+        self.load_state(code);
         local(code, ILOAD, self.r);
         self.load_turns(code);
         push(code, pool, id)?;
         match self.way {
+            Way::Chosen(_, _, run) => {
+                push(code, pool, self.paths)?;
+                call(code, pool, run, self.typed("(JJIIII)J", "(JJIJII)J"))?;
+                local(code, LSTORE, self.s);
+            }
             Way::Rows(_, _, _, Some(run)) => {
                 push(code, pool, self.paths)?;
                 call(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;

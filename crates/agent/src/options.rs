@@ -8,6 +8,8 @@ use borescope_spool::layout::Engine;
 
 /// Largest k.
 pub const MAX_K: u32 = 64;
+/// Least and most activations of which burst mode chooses one.
+pub const ONE_IN: std::ops::RangeInclusive<u32> = 2..=65536;
 /// Default limit of rows.
 pub const DEFAULT_ROWS: u32 = 4096;
 /// Default limit of counter memory for one JVM.
@@ -34,6 +36,10 @@ pub struct Options {
     pub memory: u64,
     /// Limit of rows for each method and thread.
     pub rows: u32,
+    /// Burst mode: one in so many activations is chosen.
+    pub one_in: Option<u32>,
+    /// What the choice of activations follows from; `None` = the system's randomness.
+    pub seed: Option<u64>,
     /// Only check that the agent can start; instrument nothing.
     pub probe_only: bool,
 }
@@ -51,6 +57,8 @@ impl Options {
             straight_line: false,
             memory: DEFAULT_MEMORY,
             rows: DEFAULT_ROWS,
+            one_in: None,
+            seed: None,
             probe_only: false,
         };
         for part in text.split(',').filter(|p| !p.is_empty()) {
@@ -109,13 +117,34 @@ impl Options {
                         _ => return Err(format!("straight must be 0 or 1, not `{value}`")),
                     }
                 }
+                "burst" => {
+                    let one_in = value.parse().ok().filter(|n| ONE_IN.contains(n));
+                    o.one_in = Some(one_in.ok_or_else(|| {
+                        format!(
+                            "burst must be a number from {} to {} (one in so many activations), not `{value}`",
+                            ONE_IN.start(),
+                            ONE_IN.end()
+                        )
+                    })?);
+                }
+                "seed" => {
+                    o.seed = Some(value.parse().map_err(|_| {
+                        format!(
+                            "seed must be a number from 0 to {}, not `{value}`",
+                            u64::MAX
+                        )
+                    })?);
+                }
                 "probe" => o.probe_only = true,
                 _ => {
                     return Err(format!(
-                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, branches, straight, memory, rows"
+                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, branches, straight, memory, rows, burst, seed"
                     ));
                 }
             }
+        }
+        if o.one_in.is_some() && o.engine != Engine::Automaton {
+            return Err("burst needs the automaton engine".into());
         }
         if matches!(o.engine, Engine::BlppHash | Engine::BlppDense) {
             o.k = 1;
@@ -133,6 +162,7 @@ impl Options {
             k: self.k,
             merge: self.merge,
             straight_line: self.straight_line,
+            burst: self.one_in.is_some(),
         }
     }
 }
@@ -205,6 +235,12 @@ mod tests {
             ("memory=12", "1048576"),
             ("branches=some", "merge or split"),
             ("straight=yes", "0 or 1"),
+            ("burst=1", "2 to 65536"),
+            ("burst=65537", "2 to 65536"),
+            ("burst=1/64", "2 to 65536"),
+            ("burst=64,engine=ksf", "automaton"),
+            ("engine=blpp-dense,burst=64", "automaton"),
+            ("seed=x", "number"),
         ] {
             let e = Options::parse(text).unwrap_err();
             assert!(e.contains(word), "{text}: {e}");

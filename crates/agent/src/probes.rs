@@ -36,10 +36,11 @@ static LINKED: AtomicBool = AtomicBool::new(false);
 /// of java.base bound from outside (jni.cpp, RegisterNatives).
 #[unsafe(no_mangle)]
 extern "system" fn Java_java_lang_BorescopeProbe_link(jni: JniEnv, class: JObject) {
-    let natives: [(&CStr, &CStr, *const c_void); 7] = [
+    let natives: [(&CStr, &CStr, *const c_void); 8] = [
         (c"config", c"(I)J", config as *const _),
         (c"lease", c"(JZ)J", lease as *const _),
         (c"newRoot", c"(JI)J", new_root as *const _),
+        (c"draw", c"(J)J", draw as *const _),
         (c"miss", c"(JIZ)J", miss as *const _),
         (c"missRun", c"(JJI)J", miss_run as *const _),
         (c"missKsf", c"(JI)J", miss_ksf as *const _),
@@ -77,6 +78,11 @@ extern "system" fn lease(_: JniEnv, _: JObject, tid: i64, shares: c_uchar) -> i6
 
 extern "system" fn new_root(_: JniEnv, _: JObject, block: i64, method: c_int) -> i64 {
     guarded(0, |c| c.new_root(block as u64, method as u32))
+}
+
+extern "system" fn draw(_: JniEnv, _: JObject, block: i64) -> i64 {
+    // Without a draw, no activation for a long time rather than each.
+    guarded(1 << 30, |c| c.draw(block as u64))
 }
 
 extern "system" fn miss(_: JniEnv, _: JObject, s: i64, r: c_int, last: c_uchar) -> i64 {

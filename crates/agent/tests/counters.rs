@@ -45,6 +45,7 @@ fn automaton(memory: u64) -> Setup {
         k: 4,
         memory,
         rows: u32::MAX,
+        burst: None,
     }
 }
 
@@ -75,6 +76,7 @@ fn run(engine: Engine, k: u32, rows: u32, activations: &[Activation]) -> Vec<u8>
             k,
             memory: 64 << 20,
             rows,
+            burst: None,
         },
         &PATHS,
     );
@@ -224,6 +226,7 @@ fn where_memory_ends_windows_are_cut_short_and_nothing_is_lost() {
             k: 16,
             memory: 1 << 20,
             rows: u32::MAX,
+            burst: None,
         },
         &[16],
     );

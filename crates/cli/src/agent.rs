@@ -74,6 +74,8 @@ pub struct Options<'a> {
     pub memory: Option<u64>,
     /// Limit on rows for each method and thread.
     pub rows: Option<u32>,
+    /// Burst mode: one in so many activations counts.
+    pub one_in: Option<u32>,
 }
 
 impl Options<'_> {
@@ -102,6 +104,9 @@ impl Options<'_> {
         }
         if let Some(rows) = self.rows {
             let _ = write!(s, ",rows={rows}");
+        }
+        if let Some(one_in) = self.one_in {
+            let _ = write!(s, ",burst={one_in}");
         }
         s
     }
@@ -174,6 +179,7 @@ mod tests {
             straight_line: false,
             memory: Some(5),
             rows: None,
+            one_in: None,
         };
         assert_eq!(
             o.encode(),
@@ -185,11 +191,12 @@ mod tests {
             straight_line: true,
             memory: None,
             rows: Some(100),
+            one_in: Some(64),
             ..o
         };
         assert_eq!(
             o.encode(),
-            "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,branches=split,straight=1,rows=100"
+            "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,branches=split,straight=1,rows=100,burst=64"
         );
     }
 

@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     pub memory: Option<u64>,
     /// Limit on rows for each method and thread.
     pub rows: Option<u32>,
+    /// Burst mode: one in so many activations counts.
+    pub one_in: Option<u32>,
 }
 
 /// Runs the command to its end; returns its exit code. An error means that it was not started; then nothing is left behind.
@@ -41,6 +43,7 @@ pub fn run(words: &[OsString], output: &Output, plan: &Plan) -> Result<u8> {
         straight_line: plan.straight_line,
         memory: plan.memory,
         rows: plan.rows,
+        one_in: plan.one_in,
     };
     let started = agent::library()
         .and_then(|library| launch::command(words, &agent::argument(&library, &options)))

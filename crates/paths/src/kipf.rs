@@ -243,6 +243,12 @@ impl KIpf {
             .map(Node)
     }
 
+    /// The child of a node by its ID; `None` = the n-gram to begin with.
+    #[must_use]
+    pub fn child_of(&self, node: Option<Node>, id: u32) -> Option<Node> {
+        self.child(node.map_or(ROOT, |node| node.0), id).map(Node)
+    }
+
     /// The roots (n-grams of one ID), by falling count, then by ID.
     #[must_use]
     pub fn roots(&self) -> Vec<Node> {

@@ -1,8 +1,8 @@
 //! Path profiling engines and what is computed from them: the mission's algorithms, free of any JVM.
 //!
 //! What lives here: the three engines that turn a stream of Ball-Larus path IDs into counts ([`ksf`], [`automaton`], [`blpp`]), the
-//! automaton with a limit on its memory ([`bounded`]), the k-IPF that all of them give ([`kipf`]), and the hot chains that a person reads
-//! first ([`chains`]). What comes in: path IDs, cut into activations. What goes out: exact counts, or bounds of them. What must never happen here: I/O, `unsafe`, knowledge of the JVM.
+//! automaton with a limit on its memory ([`bounded`]), the k-IPF that all of them give ([`kipf`]), the hot chains that a person reads
+//! first ([`chains`]), and what counts of a random share of activations say of all ([`estimate`]). What comes in: path IDs, cut into activations. What goes out: exact counts, or bounds of them. What must never happen here: I/O, `unsafe`, knowledge of the JVM.
 //!
 //! Source: "Ball-Larus Path Profiling Across Multiple Loop Iterations" (the *seed*), figures 3, 4, 6 and 7.
 
@@ -10,6 +10,7 @@ pub mod automaton;
 pub mod blpp;
 pub mod bounded;
 pub mod chains;
+pub mod estimate;
 mod hash;
 pub mod kipf;
 pub mod ksf;

@@ -186,7 +186,7 @@ proptest! {
         }
         let mut forest = builder.finish();
         prop_assert!(forest.upper_of(&gram) >= forest.count(&gram));
-        let nodes = nodes.iter().map(|&(p, id, n, upper, truncated)| (p, id, n, Bounds { upper, truncated }));
+        let nodes = nodes.iter().map(|&(p, id, n, upper, truncated)| (p, id, n, Bounds { upper, truncated, below: 0 }));
         if let Ok(other) = KIpf::from_bounded_nodes(k, nodes) {
             prop_assert!(other.upper_of(&gram) >= other.count(&gram));
             forest.merge(&other).unwrap();

@@ -14,7 +14,8 @@ use borescope_spool::meta::{self, Counting, Record};
 use borescope_spool::source::FileSource;
 
 use crate::Error;
-use crate::model::{Merged, Method, MethodDetail, PathRow, Skipped, Target};
+use crate::burst::{Chosen, Estimator};
+use crate::model::{Interval, Merged, Method, MethodDetail, PathRow, Skipped, Target};
 
 /// Bytes of counters.bin that are kept in memory at once.
 const CACHE_BYTES: usize = 256 << 20;
@@ -36,6 +37,8 @@ pub(crate) struct Log {
     pub(crate) target: Target,
     pub(crate) merge: bool,
     pub(crate) straight_line: bool,
+    /// Burst mode: one in so many activations is chosen; 0 = all count.
+    pub(crate) one_in: u32,
     pub(crate) classes: u64,
     /// Methods without probes because they have a single path and no loop.
     pub(crate) straight_lines: u64,
@@ -81,6 +84,7 @@ impl Log {
             match record {
                 Record::Target(target) => {
                     (log.merge, log.straight_line) = (target.merge, target.straight_line);
+                    log.one_in = target.one_in;
                     log.target = of_target(target);
                 }
                 Record::Class(class) => {
@@ -161,11 +165,7 @@ impl Log {
 
 /// The slot after a method's.
 fn end_of(method: &meta::Method) -> u64 {
-    let slots = match method.counting {
-        Counting::Rows => 1,
-        Counting::Slots => method.flow.num_paths,
-    };
-    u64::from(method.index) + u64::from(slots)
+    u64::from(method.index) + u64::from(method.counting.slots(method.flow.num_paths))
 }
 
 fn of_target(target: meta::Target) -> Target {
@@ -180,6 +180,7 @@ fn of_target(target: meta::Target) -> Target {
         exclude,
         merge: _,
         straight_line: _,
+        one_in: _,
     } = target;
     Target {
         pid,
@@ -205,12 +206,31 @@ fn not_a_spool(path: &Path) -> impl FnOnce(io::Error) -> Error {
     }
 }
 
-/// What the counters say of one method.
-#[derive(Default)]
-struct Counted {
+/// What the counters say of one method, or of one of its groups.
+struct Part {
     activations: u64,
     caught: u64,
+    kipf: KIpf,
     damage: Damage,
+}
+
+/// What a method did.
+pub(crate) struct Gathered {
+    pub(crate) method: Method,
+    pub(crate) detail: MethodDetail,
+    /// How many occurrences of each of its sequences may be missing at most; `None` = unknown.
+    pub(crate) missing: Option<u64>,
+    /// Burst mode: what its chosen activations counted.
+    pub(crate) chosen: Option<Chosen>,
+}
+
+/// How often a method was left by a return or an athrow.
+fn left(method: &meta::Method, kipf: &KIpf) -> u64 {
+    let ends = |id| method.flow.decode(id).map(|path| path.end);
+    let leaves = |id| matches!(ends(id), Some(EdgeKind::Return | EdgeKind::Throw));
+    let roots = kipf.roots().into_iter();
+    let left = roots.filter(|&node| leaves(kipf.id(node)));
+    left.fold(0, |sum, node| sum.saturating_add(kipf.node_count(node)))
 }
 
 impl Spool {
@@ -267,10 +287,16 @@ impl Spool {
 
     /// Methods that have rows but no description, and the number of those rows.
     pub(crate) fn unknown(&self) -> (usize, usize) {
-        let unknown = self
-            .rows
-            .iter()
-            .filter(|(method, _)| !self.log.methods.contains_key(method));
+        let described = |index: u32| {
+            let before = self.log.methods.range(..=index).next_back();
+            before.is_some_and(
+                |(&first, LoggedMethod { method, .. })| match method.counting {
+                    Counting::Groups => u64::from(index) < end_of(method),
+                    Counting::Rows | Counting::Slots => index == first,
+                },
+            )
+        };
+        let unknown = self.rows.iter().filter(|(index, _)| !described(**index));
         unknown.fold((0, 0), |(methods, rows), (_, of)| {
             (methods + 1, rows + of.len())
         })
@@ -283,44 +309,76 @@ impl Spool {
             .map_or(Ok(()), |error| Err(Error::io(&self.path)(error)))
     }
 
-    /// What a method did, and how many occurrences of each of its sequences may be missing at most (`None` = unknown). `damage` gets
-    /// what is left out.
-    pub(crate) fn method(
-        &self,
-        index: u32,
-        damage: &mut Damage,
-    ) -> Result<(Method, MethodDetail, Option<u64>), Error> {
+    /// What a method did. `damage` gets what is left out.
+    pub(crate) fn method(&self, index: u32, damage: &mut Damage) -> Result<Gathered, Error> {
         let LoggedMethod { class, method } =
             self.log.methods.get(&index).ok_or(Error::NoMethod(index))?;
         let in_slots = method.counting == Counting::Slots;
         let header = self.header();
-        let (mut counted, mut kipf) = self.count(method, true)?;
-        let whole = self.rows_damage.places == 0 && counted.damage.places == 0;
-        let bounded = !kipf.is_exact();
+        let mut parts = self.parts(method, true)?;
+        let torn = |parts: &[Part]| parts.iter().any(|part| part.damage.places > 0);
+        let whole = self.rows_damage.places == 0 && !torn(&parts);
+        let bounded = parts.iter().any(|part| !part.kipf.is_exact());
         if bounded && !(whole && header.lost == 0) {
             // What is lost may lie anywhere, so nothing follows from upper bounds: the plain sums are lower bounds all the same.
-            (counted, kipf) = self.count(method, false)?;
+            parts = self.parts(method, false)?;
         }
-        let mut paths = Vec::new();
-        let mut left = 0u64;
-        for node in kipf.roots() {
-            let (id, count) = (kipf.id(node), kipf.node_count(node));
-            // A node may be there only as part of a longer sequence whose window was cut by damage.
-            let Some(row) = path_row(method, id, count).filter(|_| count > 0) else {
-                continue;
-            };
-            if matches!(row.ends, EdgeKind::Return | EdgeKind::Throw) {
-                left = left.saturating_add(count);
-            }
-            paths.push(row);
+        for part in &parts {
+            damage.places += part.damage.places;
+            damage.first = damage.first.or(part.damage.first);
         }
         // Where memory ended rows have windows cut short, and slots were there before any probe. So only what is lost is missing: a
         // lost item ends an activation's counting, and an item ends at most one occurrence of a sequence.
-        let lost = if in_slots { 0 } else { header.lost };
-        let paths_exact = whole && lost == 0;
-        let missing = (whole && !(bounded && kipf.is_exact())).then_some(lost);
-        damage.places += counted.damage.places;
-        damage.first = damage.first.or(counted.damage.first);
+        let lost = match method.counting {
+            Counting::Slots => 0,
+            Counting::Rows => header.lost,
+            Counting::Groups => header.lost.saturating_mul(self.log.one_in.into()),
+        };
+        let dropped = bounded && parts.iter().all(|part| part.kipf.is_exact());
+        let missing = (whole && !dropped).then_some(lost);
+        // Each activation and each entry of a handler starts a path that nothing but an exception keeps from ending with a
+        // return, an athrow, or in the next path.
+        let unfinished = |part: &Part| {
+            let begun = part.activations.saturating_add(part.caught);
+            begun.saturating_sub(left(method, &part.kipf))
+        };
+        let mut chosen = None;
+        let mut estimate = None;
+        let (activations, unfinished, kipf) = if method.counting == Counting::Groups {
+            let mut counted = Chosen::default();
+            for (group, part) in parts.iter().enumerate() {
+                counted.activations[group] = part.activations;
+                counted.unfinished[group] = unfinished(part);
+                counted.ids[group] = part.kipf.total();
+            }
+            let estimator = self.estimator(missing);
+            let ([activations, unfinished, _], intervals) = estimator.method(&counted);
+            estimate = Some(intervals);
+            let groups: Vec<KIpf> = parts.into_iter().map(|part| part.kipf).collect();
+            let forest = estimator.forest(self.k(), &groups, &counted);
+            chosen = Some(counted);
+            let forest = forest.map_err(|error| Error::damaged(&self.path, error))?;
+            (activations, Some(unfinished), forest)
+        } else {
+            let part = parts.pop().ok_or(Error::NoMethod(index))?;
+            match in_slots {
+                true => (left(method, &part.kipf), None, part.kipf),
+                false => (part.activations, Some(unfinished(&part)), part.kipf),
+            }
+        };
+        let mut paths = Vec::new();
+        for node in kipf.roots() {
+            // A node may be there only as part of a longer sequence whose window was cut by damage.
+            let count = kipf.node_count(node);
+            if let Some(row) = path_row(method, kipf.id(node), count).filter(|_| count > 0) {
+                let interval = estimate.map(|_| Interval {
+                    lo: kipf.lower(node),
+                    hi: missing.map(|missing| kipf.upper(node).saturating_add(missing)),
+                });
+                paths.push(PathRow { interval, ..row });
+            }
+        }
+        let paths_exact = whole && lost == 0 && estimate.is_none();
         let lines = method
             .lines
             .iter()
@@ -343,19 +401,15 @@ impl Spool {
             instances: class.instances,
             num_paths: method.flow.uncut_paths.clone(),
             numbered_paths: method.flow.num_paths,
-            activations: if in_slots { left } else { counted.activations },
-            // Each activation and each entry of a handler starts a path that nothing but an exception keeps from ending with a
-            // return, an athrow, or in the next path.
-            unfinished: (!in_slots).then(|| {
-                let begun = counted.activations.saturating_add(counted.caught);
-                begun.saturating_sub(left)
-            }),
+            activations,
+            unfinished,
             ids: kipf.total(),
             paths: paths.len() as u64,
             kipf_nodes: kipf.len() as u64,
             merged: merged.len() as u64,
             exact: paths_exact && !bounded,
             paths_exact,
+            estimate,
             lines: lines.clone().min().zip(lines.max()),
         };
         let detail = MethodDetail {
@@ -363,14 +417,43 @@ impl Spool {
             kipf,
             merged,
         };
-        Ok((row, detail, missing))
+        Ok(Gathered {
+            method: row,
+            detail,
+            missing,
+            chosen,
+        })
+    }
+
+    /// How counts of a spool in burst mode are estimated.
+    pub(crate) fn estimator(&self, missing: Option<u64>) -> Estimator {
+        Estimator {
+            one_in: self.log.one_in,
+            missing,
+        }
+    }
+
+    /// What a method counted; in burst mode what each of its groups did.
+    fn parts(&self, method: &meta::Method, bounds: bool) -> Result<Vec<Part>, Error> {
+        let groups = match method.counting {
+            Counting::Groups => layout::GROUPS,
+            Counting::Rows | Counting::Slots => 1,
+        };
+        (0..groups)
+            .map(|group| self.count(method, method.index + group, bounds))
+            .collect()
     }
 
     /// `bounds`: whether edges of truncated rows are told apart, which gives the k-IPF upper bounds.
-    fn count(&self, method: &meta::Method, bounds: bool) -> Result<(Counted, KIpf), Error> {
-        let (index, flow) = (method.index, &method.flow);
-        let mut counted = Counted::default();
+    fn count(&self, method: &meta::Method, index: u32, bounds: bool) -> Result<Part, Error> {
+        let flow = &method.flow;
         let k = self.k();
+        let mut counted = Part {
+            activations: 0,
+            caught: 0,
+            kipf: KIpf::new(k).map_err(|error| Error::damaged(&self.path, error))?,
+            damage: Damage::default(),
+        };
         let mut forest =
             kipf::Builder::new(k).map_err(|error| Error::damaged(&self.path, error))?;
         for &offset in self.rows.get(&index).into_iter().flatten() {
@@ -404,7 +487,8 @@ impl Spool {
             }
         }
         self.check_io()?;
-        Ok((counted, forest.finish()))
+        counted.kipf = forest.finish();
+        Ok(counted)
     }
 
     /// An edge (window, ID) counts for every suffix of window and ID: `kipf::Builder` does that.
@@ -544,6 +628,7 @@ fn path_row(method: &meta::Method, id: u32, count: u64) -> Option<PathRow> {
     Some(PathRow {
         id,
         count,
+        interval: None,
         lines: method.flow.path_lines(&path.blocks, &method.lines),
         bcis: method
             .flow

@@ -26,6 +26,8 @@ pub struct Manifest {
     pub k: u32,
     /// `merge`: short branches are not told apart ([`MethodDetail::merged`]); `split`: all are.
     pub branches: String,
+    /// Burst mode: only a random share of the activations counts where [`Method::estimate`] is there; `None` = all do everywhere.
+    pub burst: Option<Burst>,
     /// Methods with a single path and no loop are counted too; if not, [`Totals::straight_line`] says how many there are.
     pub straight_line: bool,
     /// Why no longer windows were made from some moment on; `None` = they were to the end.
@@ -51,10 +53,53 @@ impl Manifest {
         match method.exact {
             true => Some(count),
             false if self.counters_torn.is_some() || count == u64::MAX => None,
-            // A lost ID ends at most one occurrence of a sequence, and nothing after it in its activation was counted.
-            false => Some(count.saturating_add(self.lost)),
+            false => Some(count.saturating_add(self.missing())),
         }
     }
+
+    /// So many occurrences of a sequence may be missing at most, if nothing is torn: a lost ID ends at most one, and nothing after it in its
+    /// activation was counted. In burst mode an activation stands for others.
+    pub fn missing(&self) -> u64 {
+        let each = self.burst.as_ref().map_or(1, |burst| burst.one_in);
+        self.lost.saturating_mul(each.into())
+    }
+}
+
+/// Burst mode. Totals are sums of exact counts and of estimates; these are their 95 % intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burst {
+    /// Each activation is chosen with probability 1 to this, independently of the others.
+    pub one_in: u32,
+    /// Random groups of the chosen ones, from whose differences the intervals come.
+    pub groups: u32,
+    /// Of [`Totals::activations`].
+    pub activations: Interval,
+    /// Of [`Totals::ids`].
+    pub ids: Interval,
+    /// Of [`Totals::unfinished`].
+    pub unfinished: Interval,
+}
+
+/// A 95 % interval of an estimated count (`borescope_paths::estimate`): of 100 such intervals about 95 hold the true count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub lo: u64,
+    /// Upper end; `None` = unknown, as a part of the counters could not be read.
+    pub hi: Option<u64>,
+}
+
+/// Burst mode: what is said of the estimated counts of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodEstimate {
+    /// Activations that were chosen.
+    pub chosen: u64,
+    /// Of [`Method::activations`].
+    pub activations: Interval,
+    /// Of [`Method::unfinished`].
+    pub unfinished: Interval,
+    /// Of [`Method::ids`].
+    pub ids: Interval,
 }
 
 /// The JVM that was profiled.
@@ -143,10 +188,12 @@ pub struct Method {
     pub kipf_nodes: u64,
     /// Short branches whose ways are not told apart.
     pub merged: u64,
-    /// False: counts of sequences are lower bounds (counting stopped early, a part of the spool is missing, or there were more
+    /// Burst mode: the counts here, of the paths and of the sequences are estimates from activations chosen at random; `None` = they are not.
+    pub estimate: Option<MethodEstimate>,
+    /// False: counts of sequences are estimates, or lower bounds (counting stopped early, a part of the spool is missing, or there were more
     /// sequences than a method may have rows: then the k-IPF has upper bounds too).
     pub exact: bool,
-    /// False: counts of paths are lower bounds as well.
+    /// False: counts of paths are estimates or lower bounds as well.
     pub paths_exact: bool,
     /// Lowest and highest source line, if known.
     pub lines: Option<(u16, u16)>,
@@ -174,6 +221,8 @@ pub struct PathRow {
     pub id: u32,
     /// Times it ran to its end.
     pub count: u64,
+    /// Of an estimated count.
+    pub interval: Option<Interval>,
     /// Source lines it runs through, in execution order, without repeats in a row; empty = the class has no line numbers.
     pub lines: Vec<u16>,
     /// Bytecode it runs: half-open ranges `[start, end)` in execution order, adjacent ones joined.
@@ -202,7 +251,8 @@ pub struct Merged {
 pub struct MethodDetail {
     /// Paths that ran, the most frequent first, then by ID.
     pub paths: Vec<PathRow>,
-    /// Sequences of 1 to k path IDs that followed one another in an activation; level 1 = the paths.
+    /// Sequences of 1 to k path IDs that followed one another in an activation; level 1 = the paths. Of estimated counts, `lower` and `upper`
+    /// are the ends of the 95 % interval.
     pub kipf: KIpf,
     /// Short branches whose ways are not told apart, by bytecode index.
     pub merged: Vec<Merged>,

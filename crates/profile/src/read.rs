@@ -160,7 +160,7 @@ impl Files {
         manifest: &Manifest,
         method: &Method,
     ) -> Result<MethodDetail, Error> {
-        let (k, lost) = (manifest.k, manifest.lost);
+        let (k, missing) = (manifest.k, manifest.missing());
         let paths = self
             .path_rows
             .of(&self.paths, method.index, tables::read_path)?;
@@ -170,8 +170,9 @@ impl Files {
         let nodes = self.kipf_rows.of(&self.kipf, method.index, |columns| {
             let node = tables::read_node(columns)?;
             let bounds = Bounds {
-                upper: node.hi.map_or(u64::MAX, |hi| hi.saturating_sub(lost)),
+                upper: node.hi.map_or(u64::MAX, |hi| hi.saturating_sub(missing)),
                 truncated: node.truncated,
+                below: node.count.saturating_sub(node.lo),
             };
             Some((node.method, (node.parent, node.id, node.count, bounds)))
         })?;

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use borescope_spool::counters::Damage;
 use borescope_spool::layout::{Engine, Stop};
 
-use crate::gather::Spool;
-use crate::model::{Manifest, Method, MethodDetail, Totals};
+use crate::burst::Chosen;
+use crate::gather::{Gathered, Spool};
+use crate::model::{Manifest, Method, Totals};
 use crate::read;
 use crate::table::TableWriter;
 use crate::tables::{self, KIPF, MERGED, METHODS, Node, PATHS, SKIPPED};
@@ -68,17 +69,20 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
         ..Totals::default()
     };
     let mut damage = Damage::default();
+    let mut chosen = Chosen::default();
     let all = spool.log.methods.len();
     for (done, &index) in spool.log.methods.keys().enumerate() {
         progress(Progress { done, methods: all });
-        let (method, detail, missing) = spool.method(index, &mut damage)?;
-        methods.row(|columns| tables::write_method(columns, &method))?;
-        write_detail(&mut paths, &mut kipf, &method, &detail, missing)?;
+        let gathered = spool.method(index, &mut damage)?;
+        let (method, detail) = (&gathered.method, &gathered.detail);
+        methods.row(|columns| tables::write_method(columns, method))?;
+        write_detail(&mut paths, &mut kipf, &gathered)?;
         for branch in &detail.merged {
             merged.row(|columns| tables::write_merged(columns, index, branch))?;
         }
         merged.end_method()?;
-        add(&mut totals, &method);
+        add(&mut totals, method);
+        gathered.chosen.iter().for_each(|more| chosen.add(more));
     }
     progress(Progress {
         done: all,
@@ -97,7 +101,7 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
     ] {
         files.insert(name.to_owned(), table.finish()?);
     }
-    let manifest = manifest(spool, totals, &damage, files);
+    let manifest = manifest(spool, totals, &chosen, &damage, files);
     write_manifest(dir, &manifest)?;
     Ok(manifest)
 }
@@ -105,10 +109,9 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
 fn write_detail(
     paths: &mut TableWriter,
     kipf: &mut TableWriter,
-    method: &Method,
-    detail: &MethodDetail,
-    missing: Option<u64>,
+    gathered: &Gathered,
 ) -> Result<(), Error> {
+    let Gathered { method, detail, .. } = gathered;
     for path in &detail.paths {
         paths.row(|columns| tables::write_path(columns, method.index, path))?;
     }
@@ -127,7 +130,10 @@ fn write_detail(
             depth,
             id,
             count,
-            hi: missing.map(|missing| bounds.upper.saturating_add(missing)),
+            lo: count.saturating_sub(bounds.below),
+            hi: gathered
+                .missing
+                .map(|missing| bounds.upper.saturating_add(missing)),
             truncated: bounds.truncated,
         };
         kipf.row(|columns| tables::write_node(columns, &node))?;
@@ -151,6 +157,7 @@ fn add(totals: &mut Totals, method: &Method) {
 fn manifest(
     spool: &Spool,
     totals: Totals,
+    chosen: &Chosen,
     damage: &Damage,
     files: std::collections::BTreeMap<String, crate::table::Checksum>,
 ) -> Manifest {
@@ -163,7 +170,13 @@ fn manifest(
     let mut torn = spool.rows_damage().clone();
     torn.places += damage.places;
     torn.first = torn.first.or(damage.first);
+    let burst = (spool.log.one_in > 0).then(|| {
+        let lost = header.lost.saturating_mul(spool.log.one_in.into());
+        let missing = (torn.places == 0).then_some(lost);
+        spool.estimator(missing).manifest(chosen, &totals)
+    });
     Manifest {
+        burst,
         borescope: env!("CARGO_PKG_VERSION").into(),
         schema: SCHEMA,
         target: spool.log.target.clone(),

@@ -1,6 +1,8 @@
 //! The tables of a profile: their columns (docs/formats.md describes each), a row in, a row out.
 
-use crate::model::{EdgeKind, Merged, Method, PathRow, Skipped, StartKind};
+use crate::model::{
+    EdgeKind, Interval, Merged, Method, MethodEstimate, PathRow, Skipped, StartKind,
+};
 use crate::table::Column;
 
 /// `methods.parquet`.
@@ -10,11 +12,13 @@ pub(crate) const METHODS: &str = "message methods {
     REQUIRED BYTE_ARRAY class_hash (STRING); REQUIRED INT32 instances; REQUIRED BYTE_ARRAY num_paths (STRING);
     REQUIRED INT32 numbered_paths; REQUIRED INT64 activations; OPTIONAL INT64 unfinished; REQUIRED INT64 ids;
     REQUIRED INT64 paths; REQUIRED INT64 kipf_nodes; REQUIRED INT64 merged; REQUIRED BOOLEAN exact; REQUIRED BOOLEAN paths_exact;
+    OPTIONAL INT64 chosen; OPTIONAL INT64 activations_lo; OPTIONAL INT64 activations_hi; OPTIONAL INT64 unfinished_lo;
+    OPTIONAL INT64 unfinished_hi; OPTIONAL INT64 ids_lo; OPTIONAL INT64 ids_hi;
     OPTIONAL INT32 first_line; OPTIONAL INT32 last_line; }";
 
 /// `paths.parquet`.
 pub(crate) const PATHS: &str = "message paths {
-    REQUIRED INT32 method; REQUIRED INT32 id; REQUIRED INT64 count;
+    REQUIRED INT32 method; REQUIRED INT32 id; REQUIRED INT64 count; OPTIONAL INT64 lo; OPTIONAL INT64 hi;
     REQUIRED GROUP lines (LIST) { REPEATED GROUP list { REQUIRED INT32 element; } }
     REQUIRED GROUP bcis (LIST) { REPEATED GROUP list { REQUIRED GROUP element { REQUIRED INT32 start; REQUIRED INT32 end; } } }
     REQUIRED BOOLEAN starts_at_entry; REQUIRED BOOLEAN starts_at_loop_head; REQUIRED BOOLEAN starts_at_handler;
@@ -85,6 +89,15 @@ pub(crate) fn write_method(columns: &mut [Column], method: &Method) {
     }
     to.get().bool(method.exact);
     to.get().bool(method.paths_exact);
+    let estimate = method.estimate;
+    to.get().int(estimate.map(|e| as_signed(e.chosen)));
+    for interval in [
+        estimate.map(|e| e.activations),
+        estimate.map(|e| e.unfinished),
+        estimate.map(|e| e.ids),
+    ] {
+        write_interval(&mut to, interval);
+    }
     to.get().int(method.lines.map(|lines| i64::from(lines.0)));
     to.get().int(method.lines.map(|lines| i64::from(lines.1)));
 }
@@ -113,6 +126,26 @@ pub(crate) fn read_method(columns: &mut [Column]) -> Option<Method> {
         merged: from.get().next_int()?,
         exact: from.get().next_bool()?,
         paths_exact: from.get().next_bool()?,
+        estimate: {
+            let chosen = from.get().next_opt_int()?;
+            let of: [_; 3] = [
+                read_interval(&mut from)?,
+                read_interval(&mut from)?,
+                read_interval(&mut from)?,
+            ];
+            match (chosen, of) {
+                (None, [None, None, None]) => None,
+                (Some(chosen), [Some(activations), Some(unfinished), Some(ids)]) => {
+                    Some(MethodEstimate {
+                        chosen: chosen.try_into().ok()?,
+                        activations,
+                        unfinished,
+                        ids,
+                    })
+                }
+                _ => return None,
+            }
+        },
         lines: match (from.get().next_opt_int()?, from.get().next_opt_int()?) {
             (Some(first), Some(last)) => Some((first.try_into().ok()?, last.try_into().ok()?)),
             (None, None) => None,
@@ -121,11 +154,28 @@ pub(crate) fn read_method(columns: &mut [Column]) -> Option<Method> {
     })
 }
 
+fn write_interval(to: &mut Next, interval: Option<Interval>) {
+    to.get().int(interval.map(|of| as_signed(of.lo)));
+    to.get().int(interval.and_then(|of| of.hi).map(as_signed));
+}
+
+/// `None` = a value that no profile has.
+fn read_interval(from: &mut Next) -> Option<Option<Interval>> {
+    let (lo, hi) = (from.get().next_opt_int()?, from.get().next_opt_int()?);
+    let count = |value: Option<i64>| value.map(u64::try_from).transpose().ok();
+    match (count(lo)?, count(hi)?) {
+        (None, None) => Some(None),
+        (Some(lo), hi) if hi.is_none_or(|hi| lo <= hi) => Some(Some(Interval { lo, hi })),
+        _ => None,
+    }
+}
+
 pub(crate) fn write_path(columns: &mut [Column], method: u32, path: &PathRow) {
     let mut to = Next::of(columns);
     to.get().int(i64::from(method));
     to.get().int(i64::from(path.id));
     to.get().count(path.count);
+    write_interval(&mut to, path.interval);
     to.get().list(path.lines.iter().map(|&line| line.into()));
     to.get().list(path.bcis.iter().map(|range| range.0));
     to.get().list(path.bcis.iter().map(|range| range.1));
@@ -145,11 +195,9 @@ pub(crate) fn write_path(columns: &mut [Column], method: u32, path: &PathRow) {
 pub(crate) fn read_path(columns: &mut [Column]) -> Option<(u32, PathRow)> {
     let mut from = Next::of(columns);
     let method = from.get().next_int()?;
-    let (id, count, lines) = (
-        from.get().next_int()?,
-        from.get().next_int()?,
-        from.get().next_list()?,
-    );
+    let (id, count) = (from.get().next_int()?, from.get().next_int()?);
+    let interval = read_interval(&mut from)?;
+    let lines = from.get().next_list()?;
     let (starts, ends) = (from.get().next_list()?, from.get().next_list()?);
     if starts.len() != ends.len() {
         return None;
@@ -157,6 +205,7 @@ pub(crate) fn read_path(columns: &mut [Column]) -> Option<(u32, PathRow)> {
     let path = PathRow {
         id,
         count,
+        interval,
         lines,
         bcis: starts.into_iter().zip(ends).collect(),
         starts: StartKind {
@@ -201,7 +250,9 @@ pub(crate) struct Node {
     pub(crate) depth: u32,
     pub(crate) id: u32,
     pub(crate) count: u64,
-    /// Upper bound of the true count; `None` = unknown.
+    /// Lower bound of the true count, or lower end of an estimate's interval.
+    pub(crate) lo: u64,
+    /// Upper bound of the true count, or upper end; `None` = unknown.
     pub(crate) hi: Option<u64>,
     /// Occurrences of which nothing more is known, not even the ID before.
     pub(crate) truncated: u64,
@@ -215,7 +266,7 @@ pub(crate) fn write_node(columns: &mut [Column], node: &Node) {
     to.get().int(i64::from(node.depth));
     to.get().int(i64::from(node.id));
     to.get().count(node.count);
-    to.get().count(node.count);
+    to.get().count(node.lo);
     to.get().int(node.hi.map(as_signed));
     to.get().count(node.truncated);
 }
@@ -242,6 +293,7 @@ pub(crate) fn read_node(columns: &mut [Column]) -> Option<Node> {
         depth,
         id,
         count,
+        lo,
         hi,
         truncated: from.get().next_int()?,
     })

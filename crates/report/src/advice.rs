@@ -69,7 +69,10 @@ fn handlers(method: &Method, detail: &MethodDetail) -> Option<Finding> {
             "Exceptions as control flow: {} of the iterations ({}) begin in an exception handler, mostly at {}. Test for the case \
              before it throws.",
             percent(count, method.ids),
-            thousands(count),
+            match method.estimate {
+                Some(_) => words::about(count),
+                None => thousands(count),
+            },
             names::place(hottest),
         ),
         weight: count,

@@ -46,10 +46,10 @@ pub(crate) fn describe(
         return;
     };
     page.para(Look::Bold, "    ", &arrows(&chain.ids));
-    let counted = if method.exact {
-        ""
-    } else {
-        " of those counted"
+    let counted = match (method.exact, method.estimate) {
+        (true, _) => "",
+        (false, None) => " of those counted",
+        (false, Some(_)) => " of those profiled",
     };
     let mut text = if chain.ids.len() == 1 {
         let (all, again) = (kipf.count(&[first]), kipf.count(&[first, first]));
@@ -80,11 +80,16 @@ pub(crate) fn describe(
     };
     text.push_str(&format!(
         " {subject} covers {covers} of the method's{} iterations",
-        if method.paths_exact { "" } else { " counted" }
+        match (method.paths_exact, method.estimate) {
+            (true, _) => "",
+            (false, None) => " counted",
+            (false, Some(_)) => " profiled",
+        }
     ));
     text.push_str(&match (chain.repeats, chain.ids.len()) {
         (true, 2..) => " and repeats back to back.".to_owned(),
         (_, 1) => ".".to_owned(),
+        _ if method.estimate.is_some() => format!(" ({} times).", words::about(chain.count)),
         _ => format!(" ({}).", plural(chain.count, "time", "times")),
     });
     page.para(Look::Plain, "      ", &text);

@@ -114,6 +114,7 @@ mod tests {
         PathRow {
             id: 0,
             count: 1,
+            interval: None,
             lines: lines.to_vec(),
             bcis: bcis.to_vec(),
             starts: StartKind::default(),

@@ -8,7 +8,7 @@ use crate::{
     names,
     page::{Look, Page},
     source::SourceFile,
-    words::{self, percent, thousands},
+    words::{self, percent},
 };
 
 /// Paths in a table.
@@ -26,13 +26,15 @@ const INDENT: &str = "    ";
 /// The paths that ran, the hottest first.
 pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
     let shown = &paths[..paths.len().min(TABLE_PATHS)];
-    let at_least = if method.paths_exact { "" } else { ">= " };
     let rows: Vec<[String; 5]> = shown
         .iter()
         .map(|p| {
             [
                 p.id.to_string(),
-                format!("{at_least}{}", thousands(p.count)),
+                match p.interval {
+                    Some(of) => format!("{} {}", words::about(p.count), words::interval(of)),
+                    None => words::count(method, p.count),
+                },
                 percent(p.count, method.ids),
                 names::starts(p.starts).to_owned(),
                 names::ends(p.ends).to_owned(),
@@ -214,9 +216,13 @@ pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&Source
 }
 
 /// What follows what: each branch of the tree on a line, with the share of its parent's occurrences that go on that way.
-pub(crate) fn tree(page: &mut Page, root: &Tree) {
+pub(crate) fn tree(page: &mut Page, method: &Method, root: &Tree) {
     let mut rows: Vec<(String, String)> = Vec::new();
-    branch(root, None, String::new(), String::new(), &mut rows);
+    let count = |n| match method.estimate {
+        Some(_) => words::about(n),
+        None => words::thousands(n),
+    };
+    branch(root, None, String::new(), String::new(), &count, &mut rows);
     let hidden = rows.len().saturating_sub(TREE_ROWS);
     rows.truncate(TREE_ROWS);
     for (lead, text) in rows {
@@ -246,6 +252,7 @@ fn branch(
     parent: Option<u64>,
     lead: String,
     below: String,
+    count: &dyn Fn(u64) -> String,
     rows: &mut Vec<(String, String)>,
 ) {
     let step = |node: &Tree, of: u64| format!("{}\u{a0}{}", percent(node.count, of), node.id);
@@ -265,7 +272,7 @@ fn branch(
     }
     text.push_str(&times(same));
     if parent.is_none() || !std::ptr::eq(last, node) || last.children.is_empty() {
-        text.push_str(&format!("  ({})", thousands(last.count)));
+        text.push_str(&format!("  ({})", count(last.count)));
     }
     rows.push((lead, text));
     for (i, child) in last.children.iter().enumerate() {
@@ -279,6 +286,7 @@ fn branch(
             Some(last.count),
             format!("{below}{mark}"),
             format!("{below}{under}"),
+            count,
             rows,
         );
     }

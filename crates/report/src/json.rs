@@ -5,7 +5,7 @@ use std::io::Write;
 
 use borescope_paths::{KIpf, chains::Chain};
 use borescope_profile::{
-    Manifest, Merged, Method, MethodDetail, PathRow, Profile,
+    Burst, Interval, Manifest, Merged, Method, MethodDetail, PathRow, Profile,
     model::{EdgeKind, StartKind},
 };
 use serde::{
@@ -133,6 +133,7 @@ struct Head<'a> {
     k: u32,
     engine: &'a str,
     branches: &'a str,
+    burst: &'a Option<Burst>,
     straight_line: bool,
     stopped: &'a Option<String>,
     lost: u64,
@@ -148,6 +149,7 @@ impl<'a> Head<'a> {
             k: m.k,
             engine: &m.engine,
             branches: &m.branches,
+            burst: &m.burst,
             straight_line: m.straight_line,
             stopped: &m.stopped,
             lost: m.lost,
@@ -189,6 +191,11 @@ impl Serialize for MethodJson<'_> {
         map.serialize_entry("activations", &m.activations)?;
         map.serialize_entry("iterations", &m.ids)?;
         map.serialize_entry("unfinished", &m.unfinished)?;
+        let estimate = m.estimate.as_ref();
+        map.serialize_entry("chosen", &estimate.map(|e| e.chosen))?;
+        map.serialize_entry("activations_interval", &estimate.map(|e| e.activations))?;
+        map.serialize_entry("iterations_interval", &estimate.map(|e| e.ids))?;
+        map.serialize_entry("unfinished_interval", &estimate.map(|e| e.unfinished))?;
         map.serialize_entry("exact", &m.exact)?;
         map.serialize_entry("paths_exact", &m.paths_exact)?;
         map.serialize_entry("merged", &Each(detail.merged.iter().map(MergedJson)))?;
@@ -206,7 +213,16 @@ impl Serialize for MethodJson<'_> {
             },
         )?;
         let chains = chain::hot(m, detail, top.unwrap_or(CHAINS));
-        map.serialize_entry("chains", &Each(chains.iter().map(ChainJson)))?;
+        // What an estimate of a chain's count is worth; null = not an estimate.
+        let interval = |c: &Chain| {
+            let node = detail.kipf.find(&c.ids).filter(|_| estimate.is_some())?;
+            Some(Interval {
+                lo: detail.kipf.lower(node),
+                hi: manifest.upper(m, detail.kipf.upper(node)),
+            })
+        };
+        let chains = chains.iter().map(|c| ChainJson(c, interval(c)));
+        map.serialize_entry("chains", &Each(chains))?;
         map.end()
     }
 }
@@ -247,6 +263,7 @@ impl Serialize for PathJson<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &Id(p.id))?;
         map.serialize_entry("count", &p.count)?;
+        map.serialize_entry("interval", &p.interval)?;
         map.serialize_entry("lines", &p.lines)?;
         map.serialize_entry("bcis", &p.bcis)?;
         map.serialize_entry("starts", &starts(p.starts))?;
@@ -285,7 +302,7 @@ impl Serialize for Id {
     }
 }
 
-struct ChainJson<'a>(&'a Chain);
+struct ChainJson<'a>(&'a Chain, Option<Interval>);
 
 impl Serialize for ChainJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -293,6 +310,7 @@ impl Serialize for ChainJson<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("ids", &Ids(&c.ids))?;
         map.serialize_entry("count", &c.count)?;
+        map.serialize_entry("interval", &self.1)?;
         map.serialize_entry("covered", &c.covered)?;
         map.serialize_entry("share", &c.share)?;
         map.serialize_entry("repeats", &c.repeats)?;
@@ -335,12 +353,12 @@ struct Grams<'a> {
 }
 
 impl Grams<'_> {
-    fn gram<'i>(&self, ids: &'i [u32], count: u64, upper: u64) -> Gram<'i> {
+    fn gram<'i>(&self, ids: &'i [u32], count: u64, below: u64, upper: u64) -> Gram<'i> {
         let hi = self.manifest.upper(self.method, upper);
         Gram {
             ids: Ids(ids),
             count,
-            lo: count,
+            lo: count.saturating_sub(below),
             hi,
         }
     }
@@ -353,7 +371,9 @@ impl Serialize for Grams<'_> {
             Some(top) => {
                 for (ids, count) in hottest_grams(self.kipf, top) {
                     let upper = self.kipf.upper_of(&ids);
-                    seq.serialize_element(&self.gram(&ids, count, upper))?;
+                    let node = self.kipf.find(&ids);
+                    let below = node.map_or(0, |node| self.kipf.bounds(node).below);
+                    seq.serialize_element(&self.gram(&ids, count, below, upper))?;
                 }
             }
             None => {
@@ -362,7 +382,12 @@ impl Serialize for Grams<'_> {
                     ids.truncate((node.depth as usize).saturating_sub(1));
                     ids.push(node.id);
                     if ids.len() >= 2 && node.count > 0 {
-                        seq.serialize_element(&self.gram(&ids, node.count, bounds.upper))?;
+                        seq.serialize_element(&self.gram(
+                            &ids,
+                            node.count,
+                            bounds.below,
+                            bounds.upper,
+                        ))?;
                     }
                 }
             }

@@ -147,6 +147,7 @@ mod tests {
         PathRow {
             id,
             count: 1,
+            interval: None,
             lines: lines.to_vec(),
             bcis: bcis.to_vec(),
             starts,

@@ -175,15 +175,32 @@ fn header(page: &mut Page, profile: &Profile) {
             or_unknown(&target.collector),
             m.k,
             m.engine,
-            plural(m.totals.ids, "iteration", "iterations"),
+            match m.burst {
+                Some(burst) => format!(
+                    "{} {} iterations",
+                    words::about(m.totals.ids),
+                    words::interval(burst.ids)
+                ),
+                None => plural(m.totals.ids, "iteration", "iterations"),
+            },
             plural(m.totals.methods_executed, "method", "methods"),
         ),
     );
     let doubts = doubts(m);
+    if let Some(burst) = &m.burst {
+        let text = format!(
+            "one in {} calls was profiled, chosen at random (--burst). Numbers with ~ say from that what all calls did; in brackets is the \
+             interval that holds the true number in 95 of 100 cases, unless most of it lies in a few very long calls. Shares are estimates, \
+             too, and what no profiled call did is not listed. Numbers without ~ count all calls.",
+            thousands(burst.one_in.into())
+        );
+        page.para(Look::Advice, "Estimates: ", &text);
+    }
     if !doubts.is_empty() {
         for doubt in doubts {
             page.para(Look::Advice, "Lower bounds: ", &doubt);
         }
+    } else if m.burst.is_some() {
     } else if profile.methods().iter().any(|m| !m.paths_exact) {
         page.para(
             Look::Advice,
@@ -363,11 +380,10 @@ impl Entry<'_> {
     /// Name, weight, findings and hot chains.
     fn summary(&self, page: &mut Page, manifest: &Manifest, findings: &[Finding]) {
         let m = self.method;
-        let at_least = if m.paths_exact { "" } else { ">= " };
         page.blank();
         let weight = format!(
-            "{at_least}{}  {:>4}",
-            thousands(m.ids),
+            "{}  {:>4}",
+            words::count(m, m.ids),
             percent(m.ids, manifest.totals.ids)
         );
         let room = page.width.saturating_sub(weight.chars().count() + 2);
@@ -385,8 +401,10 @@ impl Entry<'_> {
             });
         }
         facts.push(format!(
-            "{at_least}{} of {} iterations on average",
-            plural(m.activations, "call", "calls"),
+            "{}\u{a0}{} of {}{} iterations on average",
+            words::count(m, m.activations),
+            if m.activations == 1 { "call" } else { "calls" },
+            if m.estimate.is_some() { "about " } else { "" },
             words::mean(m.ids, m.activations)
         ));
         facts.push(format!(
@@ -395,16 +413,30 @@ impl Entry<'_> {
             big(&m.num_paths)
         ));
         if let Some(unfinished) = m.unfinished.filter(|&n| n > 0) {
-            facts.push(plural(unfinished, "unfinished path", "unfinished paths"));
+            facts.push(match m.estimate {
+                Some(_) => format!("{}\u{a0}unfinished paths", words::about(unfinished)),
+                None => plural(unfinished, "unfinished path", "unfinished paths"),
+            });
         }
         page.para(Look::Dim, "    ", &facts.join("; "));
-        let doubt = match (m.paths_exact, m.exact) {
-            (false, _) => "Counts are lower bounds, shares are of what was counted.",
-            (true, false) => "Paths are exact; counts of sequences are lower bounds.",
-            (true, true) => "",
+        let doubt = match (m.estimate, m.paths_exact, m.exact) {
+            (Some(e), ..) => format!(
+                "Estimated from {}: {} iterations {}, calls {}.",
+                plural(e.chosen, "profiled call", "profiled calls"),
+                words::about(m.ids),
+                words::interval(e.ids),
+                words::interval(e.activations)
+            ),
+            (None, false, _) => {
+                "Counts are lower bounds, shares are of what was counted.".to_owned()
+            }
+            (None, true, false) => {
+                "Paths are exact; counts of sequences are lower bounds.".to_owned()
+            }
+            (None, true, true) => String::new(),
         };
         if !doubt.is_empty() {
-            page.para(Look::Dim, "    ", doubt);
+            page.para(Look::Dim, "    ", &doubt);
         }
         for finding in findings {
             page.para(Look::Advice, "  > ", &finding.text);
@@ -479,7 +511,9 @@ impl Entry<'_> {
                 "    ",
                 "What follows what (below 10 % of the first path not shown):",
             );
-            trees.iter().for_each(|t| detail::tree(page, t));
+            trees
+                .iter()
+                .for_each(|t| detail::tree(page, self.method, t));
         }
     }
 }
@@ -513,11 +547,21 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
         let some: Vec<String> = worst
             .iter()
             .take(EXAMPLES)
-            .map(|(n, m)| format!("{} {}", short_name(m), thousands(*n)))
+            .map(|(n, m)| match m.estimate {
+                Some(_) => format!("{} {}", short_name(m), words::about(*n)),
+                None => format!("{} {}", short_name(m), thousands(*n)),
+            })
             .collect();
         let text = format!(
             "{} cut short by an exception{} (no count): {}{}",
-            plural(m.totals.unfinished, "path was", "paths were"),
+            match m.burst {
+                Some(burst) => format!(
+                    "{} {} paths were",
+                    words::about(m.totals.unfinished),
+                    words::interval(burst.unfinished)
+                ),
+                None => plural(m.totals.unfinished, "path was", "paths were"),
+            },
             if m.target.sealed_after_crash {
                 " or the end of the JVM"
             } else {
@@ -535,13 +579,18 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
             Look::Plain,
             "  - ",
             &format!(
-                "{} of {} never ran",
+                "{} of {} never ran{}",
                 thousands(idle),
                 plural(
                     m.totals.methods,
                     "instrumented method",
                     "instrumented methods"
-                )
+                ),
+                if m.burst.is_some() {
+                    ", or in no profiled call"
+                } else {
+                    ""
+                }
             ),
         );
         said = true;

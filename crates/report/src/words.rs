@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use borescope_profile::{Interval, Method};
+
 /// Space that [`wrap`] does not break at; printed as an ordinary space.
 const STICKY: char = '\u{a0}';
 
@@ -62,6 +64,48 @@ pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
         thousands(n),
         if n == 1 { one } else { many }
     )
+}
+
+/// An estimate: no more digits than it can have, `~1,230`, `~45,600`, `~1.23 M`.
+pub(crate) fn about(n: u64) -> String {
+    format!("~{}", rounded(n))
+}
+
+/// Three digits that say something.
+pub(crate) fn rounded(n: u64) -> String {
+    let digits = n.checked_ilog10().unwrap_or(0) + 1;
+    let unit = 10u64.pow(digits.saturating_sub(3));
+    let short = n / unit + u64::from(n % unit >= unit.div_ceil(2) && unit > 1);
+    let whole = short.saturating_mul(unit);
+    match whole {
+        0..1_000_000 => thousands(whole),
+        1_000_000..10_000_000 => millions(whole, 2),
+        10_000_000..100_000_000 => millions(whole, 1),
+        _ => format!("{}{STICKY}M", thousands(whole / 1_000_000)),
+    }
+}
+
+fn millions(n: u64, decimals: u32) -> String {
+    let part = n % 1_000_000 / 10u64.pow(6 - decimals);
+    let width = decimals as usize;
+    format!("{}.{part:0width$}{STICKY}M", n / 1_000_000)
+}
+
+/// A 95 % interval: `(1.10 M to 1.35 M)`.
+pub(crate) fn interval(of: Interval) -> String {
+    match of.hi {
+        Some(hi) => format!("({}{STICKY}to{STICKY}{})", rounded(of.lo), rounded(hi)),
+        None => format!("(from{STICKY}{}{STICKY}on)", rounded(of.lo)),
+    }
+}
+
+/// A count of a method: exact, a lower bound, or an estimate.
+pub(crate) fn count(method: &Method, n: u64) -> String {
+    match (method.estimate, method.paths_exact) {
+        (Some(_), _) => about(n),
+        (None, true) => thousands(n),
+        (None, false) => format!(">= {}", thousands(n)),
+    }
 }
 
 /// Milliseconds as `350 ms`, `12.4 s`, `3 min 20 s`, `2 h 5 min`.
@@ -231,6 +275,33 @@ mod tests {
         assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!(plain(&plural(1, "path", "paths")), "1 path");
         assert_eq!(plain(&plural(1_200, "path", "paths")), "1,200 paths");
+    }
+
+    #[test]
+    fn estimates() {
+        for (n, text) in [
+            (0, "~0"),
+            (64, "~64"),
+            (999, "~999"),
+            (1_234, "~1,230"),
+            (1_235, "~1,240"),
+            (99_950, "~100,000"),
+            (999_499, "~999,000"),
+            (999_500, "~1.00 M"),
+            (1_234_567, "~1.23 M"),
+            (45_678_901, "~45.7 M"),
+            (456_789_012, "~457 M"),
+            (12_345_678_901, "~12,300 M"),
+            (u64::MAX, "~18,400,000,000,000 M"),
+        ] {
+            assert_eq!(plain(&about(n)), text);
+        }
+        let (lo, hi) = (1_100, Some(1_350_000));
+        assert_eq!(plain(&interval(Interval { lo, hi })), "(1,100 to 1.35 M)");
+        assert_eq!(
+            plain(&interval(Interval { lo, hi: None })),
+            "(from 1,100 on)"
+        );
     }
 
     #[test]

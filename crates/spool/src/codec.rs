@@ -145,6 +145,7 @@ impl Writer {
             exclude,
             merge,
             straight_line,
+            one_in,
         } = target;
         self.byte(TARGET);
         self.int(*pid);
@@ -155,6 +156,7 @@ impl Writer {
         self.strings(include);
         self.strings(exclude);
         self.byte(u8::from(*merge) | u8::from(*straight_line) << 1);
+        self.int(*one_in);
     }
 
     fn class(&mut self, class: &Class) {
@@ -195,6 +197,7 @@ impl Writer {
         self.byte(match counting {
             Counting::Rows => 0,
             Counting::Slots => 1,
+            Counting::Groups => 2,
         });
         self.string(name);
         self.string(descriptor);
@@ -358,6 +361,7 @@ impl<'a> Reader<'a> {
         }
         target.merge = bits & 1 != 0;
         target.straight_line = bits & 2 != 0;
+        target.one_in = self.int()?;
         Ok(target)
     }
 
@@ -393,6 +397,7 @@ impl<'a> Reader<'a> {
         let counting = match self.byte()? {
             0 => Counting::Rows,
             1 => Counting::Slots,
+            2 => Counting::Groups,
             value => {
                 return Err(DecodeError::Unknown {
                     what: "place of counts",

@@ -104,7 +104,12 @@ pub mod slots {
     pub const BYTES: u64 = 8;
     /// u64 index of the piece.
     pub const PIECE: u64 = 16;
+    /// u64 in an arena's first piece, burst mode: activations to leave out before the next one that is chosen.
+    pub const COUNTDOWN: u64 = 24;
 }
+/// Burst mode: groups of a method that counts a random share of its activations. Each chosen activation counts in one of them, at random; a
+/// method has a root row and rows of its own in each, under the index `index + group`.
+pub const GROUPS: u32 = 16;
 /// Most pieces of an arena.
 pub const MAX_PIECES: u64 = 10;
 /// First slot of a piece.

@@ -41,6 +41,8 @@ pub struct Target {
     pub merge: bool,
     /// Methods with a single path and no loop are counted too, not only numbered in `Class::straight_line`.
     pub straight_line: bool,
+    /// Burst mode: one in so many activations is chosen ([`Counting::Groups`]); 0 = all count.
+    pub one_in: u32,
 }
 
 /// An instrumented class: once for each distinct (name, bytes).
@@ -85,6 +87,20 @@ pub enum Counting {
     /// In the slots `index .. index + num_paths` of each arena, one count a path ID: the method emits one ID an activation, or k = 1.
     /// Activations and handler entries are not counted.
     Slots,
+    /// Burst mode: in rows, those of the activations that were chosen at random, each in one of [`crate::layout::GROUPS`] groups; slot
+    /// `index + group` holds the address of a group's root row, and its rows have this method index.
+    Groups,
+}
+
+impl Counting {
+    /// How many slots a method takes that has so many paths.
+    pub fn slots(self, num_paths: u32) -> u32 {
+        match self {
+            Counting::Rows => 1,
+            Counting::Slots => num_paths,
+            Counting::Groups => crate::layout::GROUPS,
+        }
+    }
 }
 
 /// What stays plain, and why.

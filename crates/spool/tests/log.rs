@@ -74,7 +74,7 @@ fn valid_flow() -> impl Strategy<Value = Flow> {
 fn method(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Method> {
     (
         any::<u32>(),
-        prop::sample::select(vec![Counting::Rows, Counting::Slots]),
+        prop::sample::select(vec![Counting::Rows, Counting::Slots, Counting::Groups]),
         ".{0,8}",
         ".{0,8}",
         vec(any::<(u16, u16)>(), 0..5),
@@ -99,23 +99,26 @@ fn record_with(flow: impl Strategy<Value = Flow>) -> impl Strategy<Value = Recor
         any::<u64>(),
         globs(),
         globs(),
-        any::<[bool; 2]>(),
+        any::<([bool; 2], u32)>(),
     )
-        .prop_map(|(pid, words, command, started, include, exclude, bits)| {
-            let [jdk, vm, collector, _] = words.map(|word| word.to_string());
-            Record::Target(Target {
-                pid,
-                jdk,
-                vm,
-                collector,
-                command,
-                started,
-                include,
-                exclude,
-                merge: bits[0],
-                straight_line: bits[1],
-            })
-        });
+        .prop_map(
+            |(pid, words, command, started, include, exclude, (bits, one_in))| {
+                let [jdk, vm, collector, _] = words.map(|word| word.to_string());
+                Record::Target(Target {
+                    pid,
+                    jdk,
+                    vm,
+                    collector,
+                    command,
+                    started,
+                    include,
+                    exclude,
+                    merge: bits[0],
+                    straight_line: bits[1],
+                    one_in,
+                })
+            },
+        );
     let class = (
         ".{0,9}",
         ".{0,9}",

@@ -120,6 +120,7 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
             k: if entries.len() % 3 == 0 { 1 } else { 4 },
             merge: !whole,
             straight_line: whole,
+            burst: false,
         };
         let done = instrumenter
             .instrument(&class, settings, numbered)

@@ -4,9 +4,10 @@
 //! of `counters.bin` are mapped as slots are given out, so that a probe finds its slot at a fixed offset. When a thread ends, its arena
 //! goes back with all its counts and serves the next new thread, so nothing is ever folded or freed.
 
+use super::burst::{Burst, Choice};
 use super::file::{CounterFile, zero_pages};
 use super::raw::{Addr, load64, store64};
-use borescope_spool::layout::{HEADER_SLOTS, MAX_PIECES, piece_first};
+use borescope_spool::layout::{HEADER_SLOTS, MAX_PIECES, piece_first, slots};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
@@ -59,11 +60,14 @@ pub struct Arena {
     pub rows_of: HashMap<u32, u32>,
     /// Outgrown edge tables by log2 of their slots.
     pub free_tables: Vec<Vec<Addr>>,
+    /// Burst mode: which activations are chosen. Goes on when the arena is leased anew, as its countdown does: what is left of a geometric gap
+    /// is as long as a new one.
+    pub choice: Choice,
 }
 
 impl Threads {
     /// Reserves the blocks of as many arenas as there are addresses for; the first shared one is there from the start.
-    pub fn new(file: &CounterFile) -> io::Result<Self> {
+    pub fn new(file: &CounterFile, burst: Option<Burst>) -> io::Result<Self> {
         let mut max = MAX_ARENAS;
         let blocks = loop {
             match zero_pages(BLOCK_BYTES * u64::from(max)) {
@@ -76,7 +80,14 @@ impl Threads {
             blocks,
             table: zero_pages(TABLE_IDS * 8)?,
             shared: zero_pages(u64::from(SHARED) * 8)?,
-            arenas: (0..max).map(|_| Mutex::default()).collect(),
+            arenas: (0..max)
+                .map(|id| {
+                    Mutex::new(Arena {
+                        choice: Choice::new(burst, id),
+                        ..Arena::default()
+                    })
+                })
+                .collect(),
             leases: Mutex::new(Leases {
                 free: Vec::new(),
                 fresh: SHARED,
@@ -165,6 +176,10 @@ impl Threads {
             let piece = u64::from(*mapped);
             if !file.slots(arena, piece, self.block(arena) + piece_first(piece) * 8) {
                 return false;
+            }
+            if piece == 0 {
+                let gap = self.arena(arena).choice.gap();
+                store64(self.block(arena) + slots::COUNTDOWN, gap);
             }
             *mapped += 1;
         }

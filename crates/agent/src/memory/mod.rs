@@ -5,11 +5,13 @@
 //! compiled probe may still use.
 
 mod arena;
+mod burst;
 mod file;
 mod raw;
 mod rows;
 
 pub use arena::Threads;
+pub use burst::Burst;
 pub use file::CounterFile;
 pub use raw::{Addr, add64};
 pub use rows::{Counters, Setup, dense_limit};

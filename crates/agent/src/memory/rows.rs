@@ -3,6 +3,7 @@
 mod ksf;
 
 use super::arena::{Arena, Threads};
+use super::burst::Burst;
 use super::file::{CounterFile, zero_pages};
 use super::raw::{Addr, add64, load32, load64, publish64, store32, store64, zero};
 use borescope_spool::layout::{self, Engine, HASH_MUL, Kind, NO_ID, header, row, run, table};
@@ -32,8 +33,10 @@ pub struct Setup {
     pub k: u32,
     /// Bytes that `counters.bin` may reach.
     pub memory: u64,
-    /// Rows that a method may have in an arena.
+    /// Rows that a method may have in an arena (in burst mode each of its groups).
     pub rows: u32,
+    /// Burst mode: how activations are chosen.
+    pub burst: Option<Burst>,
 }
 
 /// All counters of this JVM.
@@ -82,7 +85,7 @@ impl Counters {
                 + u64::from(BLPP_DENSE) * layout::DENSE_EDGE_BYTES,
         )?;
         Ok(Self {
-            threads: Threads::new(&file)?,
+            threads: Threads::new(&file, setup.burst)?,
             dense_sink: sinks + layout::RUN_BYTES,
             file,
             engine: setup.engine,
@@ -166,6 +169,14 @@ impl Counters {
     }
 
     // ---- called by the helper
+
+    /// Burst mode, a chosen activation: how many come before the next one, times [`layout::GROUPS`], and the group this one counts in.
+    pub fn draw(&self, block: Addr) -> u64 {
+        let id = self.threads.arena_of(block);
+        let mut arena = self.threads.arena(id);
+        let (gap, group) = (arena.choice.gap(), arena.choice.group());
+        gap * u64::from(layout::GROUPS) + group
+    }
 
     /// First activation of a method in an arena: makes its root row, counts the activation.
     pub fn new_root(&self, block: Addr, method: u32) -> Addr {

@@ -48,6 +48,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         exclude: &[],
         split: false,
         straight_line: false,
+        one_in: None,
         memory: None,
         rows: None,
     };

@@ -121,6 +121,7 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
         exclude: &[],
         split: false,
         straight_line: false,
+        one_in: None,
         memory: None,
         rows: None,
     };

@@ -1,6 +1,6 @@
 //! `borescope paths`: run, seal, say where the result is and how it begins.
 
-use crate::args::{Branches, Color, PathsArgs};
+use crate::args::{Branches, Color, Engine, PathsArgs};
 use crate::failure::{Result, usage};
 use crate::output::Output;
 use crate::session::{self, Plan};
@@ -17,6 +17,12 @@ pub fn run(args: &PathsArgs) -> Result<ExitCode> {
             "no command: put it after `--`, as in `borescope paths -- java -jar app.jar`"
         ));
     }
+    if args.burst.is_some() && args.engine != Engine::Automaton {
+        return Err(usage!(
+            "--burst needs the automaton engine, not {}",
+            args.engine.name()
+        ));
+    }
     let plan = Plan {
         k: sequence_length(args)?,
         engine: args.engine,
@@ -26,6 +32,7 @@ pub fn run(args: &PathsArgs) -> Result<ExitCode> {
         straight_line: args.straight_line,
         memory: args.memory,
         rows: args.rows,
+        one_in: args.burst,
     };
     let output = Output::prepare(args.output.as_deref())?;
     let code = session::run(&args.command, &output, &plan)?;

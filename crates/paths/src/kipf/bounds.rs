@@ -20,6 +20,9 @@ pub struct Bounds {
     pub upper: u64,
     /// Items of truncated edges that end in this n-gram and of which no more is known. They are part of the count. 0 for n-grams of k IDs.
     pub truncated: u64,
+    /// So much below the count lies the lower end: 0 unless the count is an estimate ([`crate::estimate`]). Then `upper` and this make its
+    /// 95 % interval, and relations between counts of several n-grams hold for them but roughly.
+    pub below: u64,
 }
 
 impl Builder {
@@ -57,6 +60,7 @@ impl Builder {
             .map(|((slot, beyond), truncated)| Bounds {
                 upper: slot.count.saturating_add(beyond),
                 truncated,
+                below: 0,
             })
             .collect();
         forest.narrow(&starts);
@@ -106,6 +110,13 @@ impl KIpf {
             .unwrap_or_else(exact)
     }
 
+    /// A node's n-gram occurred at least so often: its count, but for estimates.
+    #[must_use]
+    pub fn lower(&self, node: Node) -> u64 {
+        self.node_count(node)
+            .saturating_sub(self.bounds(node).below)
+    }
+
     /// A node's n-gram occurred at most so often.
     #[must_use]
     pub fn upper(&self, node: Node) -> u64 {
@@ -153,17 +164,21 @@ impl KIpf {
     pub(super) fn merge_bounded(&mut self, other: &KIpf) {
         let mut sum = self.clone();
         sum.add_counts(other);
-        let truncated = |forest: &KIpf, ids: &[u32]| {
+        let known = |forest: &KIpf, ids: &[u32]| {
             let node = forest.find(ids);
-            node.map_or(0, |node| forest.bounds(node).truncated)
+            node.map_or((0, 0), |node| {
+                let bounds = forest.bounds(node);
+                (bounds.truncated, bounds.below)
+            })
         };
         sum.bounds = (0..sum.slots.len())
             .map(|v| {
                 let ids = sum.ids(Node(v as u32));
-                let (a, b) = (truncated(self, &ids), truncated(other, &ids));
+                let (a, b) = (known(self, &ids), known(other, &ids));
                 Bounds {
                     upper: self.upper_of(&ids).saturating_add(other.upper_of(&ids)),
-                    truncated: a.saturating_add(b),
+                    truncated: a.0.saturating_add(b.0),
+                    below: a.1.saturating_add(b.1),
                 }
             })
             .collect();
@@ -235,6 +250,7 @@ impl Bounds {
         Bounds {
             upper: slot.count,
             truncated: 0,
+            below: 0,
         }
     }
 }

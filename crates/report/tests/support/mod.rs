@@ -38,6 +38,7 @@ pub fn path((id, lines, bcis, start, ends): PathSpec<'_>) -> PathRow {
     PathRow {
         id,
         count: 0,
+        interval: None,
         lines: lines.to_vec(),
         bcis: bcis.to_vec(),
         starts,
@@ -101,6 +102,7 @@ pub fn profile(k: u32, samples: &[Sample]) -> Profile {
             merged: s.merged.len() as u64,
             exact: s.exact,
             paths_exact: s.exact,
+            estimate: None,
             lines: lines.clone().min().copied().zip(lines.max().copied()),
         };
         totals.methods += 1;
@@ -141,6 +143,7 @@ pub fn manifest(k: u32, totals: Totals) -> Manifest {
         engine: "automaton".to_owned(),
         k,
         branches: "merge".to_owned(),
+        burst: None,
         straight_line: false,
         stopped: None,
         lost: 0,

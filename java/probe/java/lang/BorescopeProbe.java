@@ -41,6 +41,7 @@ public final class BorescopeProbe {
     private static final int ROW_ENTERS = 24, ROW_TABLE = 40, ROW_SHIFT = 48, ROW_FLAGS = 52, ROW_BYTES = 64;
     private static final int RUN_COUNT = 16 - 48, RUN_TOTAL = 24 - 48, RUN_JUMP = 32 - 48; // from the row behind it
     private static final int TABLE_SLOTS = 16, TABLE_BYTES = 32;
+    private static final int COUNTDOWN = 24; // in a block: activations to leave out before the next one that is chosen
     private static final int HASH_MUL = 0x9E3779B1;
     private static final int KSF_ID = 8, KSF_DEPTH = 12, KSF_COUNT = 16, KSF_FIRST = 24, KSF_SIBLING = 28, KSF_ROOT = 32, KSF_FLAGS = 36;
     private static final int KSF_FRONT = 40, KSF_NEXT = 44;
@@ -370,6 +371,145 @@ public final class BorescopeProbe {
         }
     }
 
+    // ---- burst mode: a random share of activations counts in rows. `e` = what the entry gave, 0 = not chosen: it never changes, so C2 can
+    // take the test out of loops
+
+    /** Entry of an activation: 0 = not chosen, else the state before any path ended, in one of the method's groups. */
+    public static long enterBurst(int slot) {
+        long block = own();
+        if (block == 0) {
+            return enterElsewhere(slot);
+        }
+        long left = U.getLong(block + COUNTDOWN);
+        if (left == 0) {
+            return chosen(block, slot);
+        }
+        U.putLong(block + COUNTDOWN, left - 1);
+        return 0;
+    }
+
+    @DontInline
+    private static long enterElsewhere(int slot) {
+        long block = block();
+        if (block > 0) {
+            long left = U.getLong(block + COUNTDOWN);
+            if (left == 0) {
+                return chosen(block, slot);
+            }
+            U.putLong(block + COUNTDOWN, left - 1);
+            return 0;
+        }
+        // Many threads at once: chosen is who sees the countdown at 0 and replaces it.
+        block = -block;
+        long left;
+        long drawn;
+        do {
+            left = U.getLongVolatile(null, block + COUNTDOWN);
+            drawn = left == 0 ? draw(block) : 0;
+        } while (!U.compareAndSetLong(null, block + COUNTDOWN, left, left == 0 ? drawn >>> 4 : left - 1));
+        return left == 0 ? enterGroup(block, slot + ((int) drawn & 15)) : 0;
+    }
+
+    @DontInline
+    private static long chosen(long block, int slot) {
+        long drawn = draw(block);
+        U.putLong(block + COUNTDOWN, drawn >>> 4);
+        return enterGroup(block, slot + ((int) drawn & 15));
+    }
+
+    private static long enterGroup(long block, int slot) {
+        return entered(slot, block + ((long) slot << 3));
+    }
+
+    /** As {@link #hit}. */
+    @ForceInline
+    public static long hitBurst(long e, long s, int r) {
+        return e == 0 ? s : hitChosen(s, r);
+    }
+
+    @DontInline
+    private static long hitChosen(long s, int r) {
+        return hit(s, r);
+    }
+
+    /** As {@link #exit}. */
+    @ForceInline
+    public static void exitBurst(long e, long s, int r) {
+        if (e != 0) {
+            exitChosen(s, r);
+        }
+    }
+
+    @DontInline
+    private static void exitChosen(long s, int r) {
+        exit(s, r);
+    }
+
+    /** As {@link #run}. */
+    @ForceInline
+    public static long runBurst(long e, long s, int r, int n, int c, int p) {
+        return e == 0 ? s : runChosen(s, r, n & 0xffffffffL, c, p);
+    }
+
+    /** As above. */
+    @ForceInline
+    public static long runBurst(long e, long s, int r, long n, int c, int p) {
+        return e == 0 ? s : runChosen(s, r, n, c, p);
+    }
+
+    @DontInline
+    private static long runChosen(long s, int r, long n, int c, int p) {
+        return run(s, r, n, c, p);
+    }
+
+    /** As {@link #hitHash}. */
+    @ForceInline
+    public static long hitHashBurst(long e, long s, int r) {
+        return e == 0 ? s : hitHashChosen(s, r);
+    }
+
+    @DontInline
+    private static long hitHashChosen(long s, int r) {
+        return hitHash(s, r);
+    }
+
+    /** As {@link #exitHash}. */
+    @ForceInline
+    public static void exitHashBurst(long e, long s, int r) {
+        if (e != 0) {
+            exitHashChosen(s, r);
+        }
+    }
+
+    @DontInline
+    private static void exitHashChosen(long s, int r) {
+        exitHash(s, r);
+    }
+
+    /** As {@link #runHash}. */
+    @ForceInline
+    public static long runHashBurst(long e, long s, int r, int n, int c, int p) {
+        return e == 0 ? s : runHashChosen(s, r, n & 0xffffffffL, c, p);
+    }
+
+    /** As above. */
+    @ForceInline
+    public static long runHashBurst(long e, long s, int r, long n, int c, int p) {
+        return e == 0 ? s : runHashChosen(s, r, n, c, p);
+    }
+
+    @DontInline
+    private static long runHashChosen(long s, int r, long n, int c, int p) {
+        return runHash(s, r, n, c, p);
+    }
+
+    /** As {@link #caught}. */
+    public static void caughtBurst(long e, long s) {
+        if (e != 0) {
+            caught(s);
+        }
+    }
+
     // ---- k-SF as published: state = (beta << 32 | tau), offsets / 16; at first tau = the method's root row
 
     /** Entry of an activation. */
@@ -500,6 +640,9 @@ public final class BorescopeProbe {
     private static native long lease(long tid, boolean shares);
 
     private static native long newRoot(long block, int slot);
+
+    /** Draws how many activations come before the next chosen one, times 16, and the group of the one chosen now. */
+    private static native long draw(long block);
 
     private static native long miss(long s, int r, boolean last);
 
