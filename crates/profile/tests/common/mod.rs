@@ -48,6 +48,7 @@ pub fn records() -> Vec<Record> {
             exclude: vec![],
             merge: true,
             straight_line: false,
+            one_in: 0,
         }),
         Record::Class(Class {
             name: "acme/Main$Loop".into(),
