@@ -459,7 +459,17 @@ public final class BorescopeProbe {
 
     @DontInline
     private static long runChosen(long s, int r, long n, int c, int p) {
-        return run(s, r, n, c, p);
+        if (WINDOW > 0 || n < 2) {
+            return run(s, r, n, c, p);
+        }
+        // k = 1: a row has no run slot, and one edge for c.
+        s = hit(s, r);
+        long e = edgeAt(s, c);
+        if (U.getLong(e) <= 0) {
+            return missRun(s, n - 1, c);
+        }
+        increment(n - 1, e + 8);
+        return s;
     }
 
     /** As {@link #hitHash}. */
