@@ -4,7 +4,7 @@ use crate::registry::Sink;
 use crate::scheme::{Scheme, Space};
 use crate::stamp::Stamp;
 use crate::tree::{Number, Tree};
-use crate::{Action, ClassId, Event, Owner, Site, SiteId};
+use crate::{Action, ClassId, Event, MethodId, Owner, Site, SiteId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -163,12 +163,8 @@ impl Numbers {
         Some(number)
     }
 
-    /// The stamp of a site, with a first number if it has none.
-    pub fn stamp<S: Sink>(&mut self, context: &Context<'_, S>, site: &Site) -> Option<Stamp> {
-        if let Some(owner) = self.bound.get(&site.id) {
-            return Some(self.stamp_of(self.current.get(owner)?));
-        }
-        let owner = self.owner_for(site)?;
+    /// Makes sure that `owner` has a number to mark with. It may have no members yet.
+    fn begin<S: Sink>(&mut self, context: &Context<'_, S>, owner: Owner) -> Option<()> {
         if !self.current.contains_key(&owner) {
             let current = Current {
                 number: self.first_number(context, owner)?,
@@ -177,12 +173,65 @@ impl Numbers {
             };
             self.current.insert(owner, current);
         }
-        let current = self.current.get_mut(&owner)?;
-        current.members.push(site.id);
+        Some(())
+    }
+
+    /// The stamp of a site, with a first number if it has none.
+    pub fn stamp<S: Sink>(&mut self, context: &Context<'_, S>, site: &Site) -> Option<Stamp> {
+        if let Some(owner) = self.bound.get(&site.id) {
+            return Some(self.stamp_of(self.current.get(owner)?));
+        }
+        let owner = self.owner_for(site)?;
+        self.begin(context, owner)?;
+        self.current.get_mut(&owner)?.members.push(site.id);
         self.bound.insert(site.id, owner);
         let stamp = self.stamp_of(self.current.get(&owner)?);
         context.sink.publish(site.id, self.space, Some(stamp));
         Some(stamp)
+    }
+
+    /// A number for `Others`, from which on there always is one to fall back to.
+    pub fn reserve_others<S: Sink>(&mut self, context: &Context<'_, S>) -> bool {
+        self.begin(context, Owner::Others).is_some()
+    }
+
+    /// Who is to mark for an object that `owner` marked with the other kind of number, and its stamp: nobody more exact.
+    pub fn stamp_owner<S: Sink>(
+        &mut self,
+        context: &Context<'_, S>,
+        owner: Owner,
+        method_of: impl Fn(SiteId) -> MethodId,
+    ) -> Option<(Owner, Stamp)> {
+        let owner = match owner {
+            Owner::Site(id) => {
+                let (class, method) = (self.class, method_of(id));
+                let stamp = self.stamp(context, &Site { id, class, method });
+                match (self.bound.get(&id), stamp) {
+                    (Some(&owner), Some(stamp)) => return Some((owner, stamp)),
+                    _ => Owner::Method(method),
+                }
+            }
+            owner => owner,
+        };
+        let free = self.tree.free_leaves() > 1;
+        let usable = |owner| free || self.current.contains_key(&owner);
+        let owner = if usable(owner) && self.begin(context, owner).is_some() {
+            owner
+        } else {
+            self.begin(context, Owner::Others)?;
+            Owner::Others
+        };
+        Some((owner, self.stamp_of(self.current.get(&owner)?)))
+    }
+
+    /// The owner of a leaf.
+    pub fn find(&self, leaf: u32) -> Option<Owner> {
+        self.tree.find(leaf)?.1
+    }
+
+    /// The owner that a site marks for.
+    pub fn owner_of(&self, site: SiteId) -> Option<Owner> {
+        self.bound.get(&site).copied()
     }
 
     /// The number of the next length down that `owner` may take, within the policy.
@@ -202,14 +251,13 @@ impl Numbers {
         (cost <= spendable).then_some(number)
     }
 
-    /// A shorter number for the owner of `site`, if `seen` is still its stamp. Gives the stamp that holds from now on.
+    /// A shorter number for `owner`, if `seen` is still its stamp. Gives the stamp that holds from now on.
     pub fn shorten<S: Sink>(
         &mut self,
         context: &Context<'_, S>,
-        site: SiteId,
+        owner: Owner,
         seen: Stamp,
     ) -> Option<Stamp> {
-        let owner = *self.bound.get(&site)?;
         let current = self.current.get(&owner)?;
         let stamp = self.stamp_of(current);
         if stamp != seen || !stamp.may_shorten() {
@@ -252,7 +300,9 @@ impl Numbers {
             return;
         };
         current.members.retain(|&member| member != site);
+        // `Others` keeps its number: it is what is fallen back to.
         if current.members.is_empty()
+            && owner != Owner::Others
             && let Some(current) = self.current.remove(&owner)
         {
             self.past.entry(owner).or_default().push(Past {

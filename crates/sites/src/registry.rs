@@ -7,7 +7,7 @@ use crate::class::{Context, Numbers};
 use crate::decode::{Builder, Decoded, Decoder};
 use crate::scheme::{Mode, Scheme, Space};
 use crate::stamp::Stamp;
-use crate::{ClassId, Event, Site, SiteId};
+use crate::{ClassId, Event, MethodId, Site, SiteId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -142,13 +142,50 @@ impl<S: Sink> Registry<S> {
         })
     }
 
-    /// What `site` marks with: [`Scheme::at_allocation`] says with which kind of number at allocation; in [`Mode::Hybrid`] the first reference of the
-    /// hash takes a dynamic one. A site without a number gets its first. `None`: the mode has no such number, numbers have run out,
-    /// or the log is full; the object stays unmarked.
+    /// What `site` marks with: [`Scheme::at_allocation`] says with which kind of number at allocation. A site without a number gets its
+    /// first. `None`: the mode has no such number, numbers have run out, or the log is full; the object stays unmarked.
     pub fn stamp(&self, site: &Site, space: Space) -> Option<Stamp> {
         let class = self.class(site.class);
         let mut class = lock(&class);
+        if self.falls_back()
+            && let Some(dynamic) = &mut class[Space::Dynamic as usize]
+            && !dynamic.reserve_others(&self.context())
+        {
+            return None;
+        }
         class[space as usize].as_mut()?.stamp(&self.context(), site)
+    }
+
+    /// Whether a class of hybrid numbers has a dynamic one for `Others` before its first object is marked, so that [`Self::reference`] always has one.
+    fn falls_back(&self) -> bool {
+        self.scheme.mode() == Mode::Hybrid && self.scheme.policy().merge_below > 0
+    }
+
+    /// [`Mode::Hybrid`]: the first reference of an object's hash (seed, figure 4B, steps 414 to 420). Gives the field to put atomically in place of
+    /// `field`, made from `random`; `field` itself if the hash was referenced before. `None`: the object is not marked, or (only with
+    /// `merge_below` 0) numbers have run out. `method_of` knows the sites that were given to [`Self::stamp`].
+    pub fn reference(
+        &self,
+        class: ClassId,
+        field: u32,
+        random: u32,
+        method_of: impl Fn(SiteId) -> MethodId,
+    ) -> Option<u32> {
+        let (space, leaf) = self.scheme.leaf(field, self.scheme.class_hash(class))?;
+        if space == Space::Dynamic {
+            return Some(field);
+        }
+        let class = self.class(class);
+        let mut class = lock(&class);
+        let [Some(fixed), Some(dynamic)] = &mut *class else {
+            return None;
+        };
+        let owner = fixed.find(leaf)?;
+        let (owner, stamp) = dynamic.stamp_owner(&self.context(), owner, method_of)?;
+        if stamp.triggers(random) {
+            dynamic.shorten(&self.context(), owner, stamp);
+        }
+        Some(stamp.field(random))
     }
 
     /// After [`Stamp::triggers`]: tries to get a shorter number (seed, figure 5). Gives the stamp that holds from now on: the same one if there is none, or
@@ -156,12 +193,13 @@ impl<S: Sink> Registry<S> {
     pub fn shorten(&self, site: &Site, seen: Stamp) -> Option<Stamp> {
         let class = self.class(site.class);
         let mut class = lock(&class);
-        class[Space::Dynamic as usize]
-            .as_mut()?
-            .shorten(&self.context(), site.id, seen)
+        let dynamic = class[Space::Dynamic as usize].as_mut()?;
+        let owner = dynamic.owner_of(site.id)?;
+        dynamic.shorten(&self.context(), owner, seen)
     }
 
-    /// The site marks no more, until it asks for a stamp again: its code is gone, or it should let go of its numbers.
+    /// The site marks no more, until it asks for a stamp again: its code is gone, or it should let go of its numbers. In [`Mode::Hybrid`] its living objects
+    /// still may be referenced and then bind it again: for a site whose code is gone, call this before each [`Self::grace`].
     pub fn idle(&self, site: &Site) {
         let class = self.class(site.class);
         for numbers in lock(&class).iter_mut().flatten() {

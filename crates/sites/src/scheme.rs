@@ -21,7 +21,7 @@ pub enum Mode {
     /// Figure 9C: flag 0 and a static number that fills the field at allocation; flag 1, dynamic number and identifier from the first
     /// reference of the hash on.
     Hybrid,
-    /// Not in the seed: the number stands in spare bits of the header, beside a hash of its own of its own. One set of numbers for the program.
+    /// Not in the seed: the number stands in spare bits of the header, beside a hash of our own ([`crate::spare`]). One set of numbers for the program.
     Spare,
 }
 

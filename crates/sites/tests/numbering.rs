@@ -67,8 +67,6 @@ struct World {
     live: Vec<usize>,
     /// Stamps that threads may still hold: of allocations since the last grace.
     late: HashMap<u32, (Stamp, Owner)>,
-    /// Sites of each method and of `Others` that share a number.
-    failed: u64,
 }
 
 impl World {
@@ -143,27 +141,45 @@ impl World {
                 if self.registry.scheme().mode() != Mode::Hybrid || object.hashed {
                     return;
                 }
-                // The agent knows only the field: what it decodes to gets the dynamic number.
+                // The agent knows only the class and the field.
+                let reference = |field| {
+                    self.registry
+                        .reference(object.site.class, field, random, |s| site(s.0).method)
+                };
+                let Some(field) = reference(object.field) else {
+                    assert_eq!(
+                        self.registry.scheme().policy().merge_below,
+                        0,
+                        "there always is Others"
+                    );
+                    return;
+                };
+                // The hash never changes again.
+                assert_eq!(reference(field), Some(field));
                 let decoded = self
                     .registry
                     .decoder()
-                    .decode(object.site.class, object.field)
+                    .decode(object.site.class, field)
                     .unwrap();
-                assert_eq!(decoded.owner, object.owner);
-                if let Some((_, field, owner)) = self.mark(&object.site, Space::Dynamic, random) {
-                    self.check_owner(&object.site, owner);
-                    let now = self.registry.epoch();
-                    self.objects[index].until = now;
-                    self.objects.push(Object {
-                        field,
-                        owner,
-                        since: now,
-                        hashed: true,
-                        ..object
-                    });
-                    let at = self.live.iter().position(|&i| i == index).unwrap();
-                    self.live[at] = self.objects.len() - 1;
-                }
+                self.check_owner(&object.site, decoded.owner);
+                // Nothing is decoded more exactly than was known.
+                let exactness = |o| match o {
+                    Owner::Site(_) => 2,
+                    Owner::Method(_) => 1,
+                    Owner::Others => 0,
+                };
+                assert!(exactness(decoded.owner) <= exactness(object.owner));
+                let now = self.registry.epoch();
+                self.objects[index].until = now;
+                self.objects.push(Object {
+                    field,
+                    owner: decoded.owner,
+                    since: now,
+                    hashed: true,
+                    ..object
+                });
+                let at = self.live.iter().position(|&i| i == index).unwrap();
+                self.live[at] = self.objects.len() - 1;
             }
             Op::Die(n) => {
                 if !self.live.is_empty() {
@@ -194,7 +210,6 @@ impl World {
                 self.registry.release(&live);
             }
         }
-        self.failed = self.registry.failures();
     }
 
     /// Every live object decodes to who marked it; held numbers are prefix-free.
@@ -231,7 +246,6 @@ fn world(scheme: Scheme) -> World {
         objects: Vec::new(),
         live: Vec::new(),
         late: HashMap::new(),
-        failed: 0,
     }
 }
 
