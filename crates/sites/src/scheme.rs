@@ -58,17 +58,6 @@ impl Policy {
         merge_below: 0,
         wrap: false,
     };
-
-    /// Ours for numbers of at most `max_len` bits.
-    pub fn ours(max_len: u8) -> Policy {
-        Policy {
-            min_id_bits: 4,
-            min_number_bits: 8.min(max_len / 2),
-            share: 3,
-            merge_below: (1u32 << max_len.min(31) >> 4).min(1024),
-            wrap: true,
-        }
-    }
 }
 
 /// All that is needed to make and read fields, beside who has which number.
@@ -119,21 +108,28 @@ impl Scheme {
         Ok(scheme)
     }
 
-    /// A scheme with [`Policy::ours`] for its longest numbers.
+    /// A scheme with our policy: as the seed's, but a class never runs out of numbers because of a few hot sites, and sites share when it does.
+    /// Wide fields begin with identifiers of 8 bits, so that also the first objects of a site seldom collide.
     pub fn ours(mode: Mode, width: u8, seed: u64) -> Result<Self, Error> {
-        let mut scheme = Scheme::new(mode, width, Policy::SEED, seed)?;
-        let space = if mode == Mode::Dynamic {
-            Space::Dynamic
+        let payload = width.saturating_sub(u8::from(mode == Mode::Hybrid));
+        let min_id_bits = if payload >= 24 {
+            8
         } else {
-            Space::Static
+            (payload / 2).clamp(1, 4)
         };
-        scheme.policy = Policy::ours(scheme.max_len(space).unwrap_or(0));
-        if let Some(max_len) = scheme.max_len(Space::Dynamic) {
-            let dynamic = Policy::ours(max_len);
-            scheme.policy.min_number_bits = dynamic.min_number_bits;
-            scheme.policy.merge_below = dynamic.merge_below.min(scheme.policy.merge_below);
-        }
-        Ok(scheme)
+        let longest = match mode {
+            Mode::Static { number_bits } => number_bits,
+            Mode::Dynamic | Mode::Hybrid => payload.saturating_sub(min_id_bits),
+            Mode::Spare => width,
+        };
+        let policy = Policy {
+            min_id_bits,
+            min_number_bits: longest / 3,
+            share: 3,
+            merge_below: (1u32 << longest.min(31) >> 4).min(1024),
+            wrap: true,
+        };
+        Scheme::new(mode, width, policy, seed)
     }
 
     /// The mode.

@@ -123,6 +123,12 @@ pub struct Outcome {
 #[derive(Default)]
 struct Stamps(RefCell<HashMap<(SiteId, Space), Stamp>>);
 
+impl Stamps {
+    fn get(&self, site: SiteId, space: Space) -> Option<Stamp> {
+        self.0.borrow().get(&(site, space)).copied()
+    }
+}
+
 impl Sink for Stamps {
     fn log(&self, _: &Event) -> bool {
         true
@@ -140,8 +146,8 @@ impl Sink for Stamps {
 struct Running {
     site: Site,
     allocated: u64,
-    /// Random bits of its own, so that skipping what cannot matter changes nothing else.
-    rng: Rng,
+    /// Its nth object has the nth random bits of this, so that skipping what cannot matter changes nothing.
+    seed: u64,
     /// Objects that are hashed at some time, in order, those already allocated left out.
     wanted: std::iter::Peekable<std::vec::IntoIter<u64>>,
 }
@@ -155,21 +161,12 @@ struct Simulation {
 
 impl Simulation {
     /// One object is marked: its field, and a shorter number for those after it.
-    fn mark(&mut self, site: u32, space: Space) -> Option<u32> {
-        let running = &mut self.sites[site as usize];
-        let random = running.rng.next_u32();
-        let known = self
-            .registry
-            .sink()
-            .0
-            .borrow()
-            .get(&(running.site.id, space))
-            .copied();
-        let stamp = known.or_else(|| self.registry.stamp(&running.site, space))?;
+    fn mark(&self, running: &Running, nth: u64, stamp: Stamp) -> u32 {
+        let random = Rng::nth(running.seed, nth).next_u32();
         if stamp.triggers(random) {
             self.registry.shorten(&running.site, stamp);
         }
-        Some(stamp.field(random))
+        stamp.field(random)
     }
 
     fn allocate(&mut self, site: u32, count: u64) {
@@ -183,7 +180,8 @@ impl Simulation {
                 return;
             }
             let next = running.wanted.peek().copied().filter(|&n| n < end);
-            let stamp = self.registry.stamp(&running.site, space);
+            let known = self.registry.sink().get(running.site.id, space);
+            let stamp = known.or_else(|| self.registry.stamp(&running.site, space));
             if !stamp.is_some_and(Stamp::may_shorten) && next.is_none_or(|n| n > at) {
                 // Nothing that these objects draw can be seen.
                 running.allocated = next.unwrap_or(end);
@@ -195,7 +193,7 @@ impl Simulation {
             }
             // In hybrid mode an object's hash is not its static number: it comes with the first reference.
             if !hybrid {
-                let field = self.mark(site, space);
+                let field = stamp.map(|stamp| self.mark(&self.sites[site as usize], at, stamp));
                 if next == Some(at) {
                     self.fields.insert((site, at), field);
                 }
@@ -207,12 +205,12 @@ impl Simulation {
         if self.registry.scheme().mode() != Mode::Hybrid || self.fields.contains_key(&(site, nth)) {
             return;
         }
-        let running = &mut self.sites[site as usize];
+        let running = &self.sites[site as usize];
         let Site { class, method, .. } = running.site;
         // All objects of a site carry the same static number.
         let stamp = self.registry.stamp(&running.site, Space::Static);
         let field = stamp.and_then(|stamp| {
-            let random = running.rng.next_u32();
+            let random = Rng::nth(running.seed, nth).next_u32();
             self.registry
                 .reference(class, stamp.field(0), random, |_| method)
         });
@@ -315,7 +313,7 @@ fn running(trace: &Trace, wanted: &[Vec<u64>], rng: &mut Rng) -> Vec<Running> {
                 method: MethodId(site.method),
             },
             allocated: 0,
-            rng: Rng::new(rng.next_u64()),
+            seed: rng.next_u64(),
             wanted: objects.clone().into_iter().peekable(),
         })
         .collect()

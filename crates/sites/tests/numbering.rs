@@ -250,7 +250,7 @@ fn world(scheme: Scheme) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn every_object_decodes_at_all_times(scheme in schemes(), ops in ops()) {

@@ -1,76 +1,15 @@
 //! The tree against the seed: figure 7 done literally, node by node, and the x/y example of figure 6.
 
+mod common;
+
 use borescope_sites::{Number, Tree};
+use common::figure7::Figure7;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
 fn number(text: &str) -> Number {
     let bits = u32::from_str_radix(text, 2).unwrap_or(0);
     Number::new(bits, text.len() as u8).unwrap()
-}
-
-/// Nodes by their bits as text; `set` is the allocation location of a node.
-#[derive(Default)]
-struct Figure7 {
-    set: HashMap<String, u8>,
-    current: HashMap<u8, String>,
-}
-
-impl Figure7 {
-    fn set_at(&self, node: &str) -> Option<u8> {
-        self.set.get(node).copied()
-    }
-
-    /// Steps 703 to 706, read as figure 6 needs it: step (b) blocks 0, 00, 000 and 0000, so "child" is every node below.
-    fn free(&self, node: &str, site: u8) -> bool {
-        self.set_at(node).is_none()
-            && self
-                .set
-                .iter()
-                .all(|(other, &s)| !other.starts_with(node) || s == site)
-    }
-
-    /// Search_for_next_dynamic_ID.
-    fn search(&mut self, site: u8, len: usize) -> bool {
-        let mut node = self.current[&site][..len].to_owned(); // 702
-        loop {
-            if self.free(&node, site) {
-                self.set.insert(node.clone(), site); // 707
-                self.current.insert(site, node);
-                return true; // 708
-            }
-            while node.ends_with('1') {
-                node.pop(); // 709
-            }
-            if node.pop().is_none() {
-                return false; // 710 to 712
-            }
-            node.push('1'); // 713
-            while self.set_at(&node).is_none() && node.len() < len {
-                node.push('0');
-            }
-        }
-    }
-
-    /// From the root along the bits to the first node that is set.
-    fn decode(&self, leaf: &str) -> Option<u8> {
-        (0..=leaf.len()).find_map(|n| self.set_at(&leaf[..n]))
-    }
-
-    /// "The next free 5-bit value" (figure 6A, b): the leftmost leaf with nothing set on the way to it.
-    fn first(&mut self, site: u8, max_len: usize) -> bool {
-        let leaf = (0..1u32 << max_len)
-            .map(|v| format!("{v:0max_len$b}"))
-            .find(|leaf| self.decode(leaf).is_none());
-        match leaf {
-            Some(leaf) => {
-                self.set.insert(leaf.clone(), site);
-                self.current.insert(site, leaf);
-                true
-            }
-            None => false,
-        }
-    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the tests share: sinks that keep everything, and schemes of all modes and widths.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod figure7;
+
 use borescope_sites::*;
 use proptest::prelude::*;
 use std::collections::HashMap;
