@@ -235,13 +235,15 @@ impl Numbers {
     }
 
     /// The number of the next length down that `owner` may take, within the policy.
-    fn shorter(&self, owner: Owner, current: Number) -> Option<Number> {
+    fn shorter(&mut self, owner: Owner, current: Number) -> Option<Number> {
         let policy = self.scheme.policy();
         let len = current
             .len()
             .checked_sub(1)
             .filter(|&len| len >= policy.min_number_bits)?;
-        let search = |from| self.tree.search(Some(owner), from, len);
+        let past = self.past.get(&owner).into_iter().flatten();
+        let own: Vec<Number> = past.map(|p| p.number).chain([current]).collect();
+        let mut search = |from| self.tree.search(Some(owner), from, len, &own);
         let (number, cost) = search(current).or_else(|| {
             let left = policy.wrap.then(|| Number::new(0, len)).flatten()?;
             search(left)

@@ -97,7 +97,7 @@ impl Event {
 
 impl Scheme {
     /// Little endian: seed u64 | merge_below u32 | mode u8 (0 static, 1 dynamic, 2 hybrid, 3 spare) | static number's bits u8 | width u8 | min_id_bits u8 |
-    /// min_number_bits u8 | share u8 | wrap u8 | 5 zeroes.
+    /// min_number_bits u8 | share u8 | wrap u8 | guard_bits u8 | 4 zeroes.
     pub fn to_bytes(&self) -> [u8; SCHEME_BYTES] {
         let (mode, number_bits) = match self.mode() {
             Mode::Static { number_bits } => (0, number_bits),
@@ -109,7 +109,7 @@ impl Scheme {
         let mut bytes = [0; SCHEME_BYTES];
         bytes[..8].copy_from_slice(&self.seed().to_le_bytes());
         bytes[8..12].copy_from_slice(&policy.merge_below.to_le_bytes());
-        bytes[12..19].copy_from_slice(&[
+        bytes[12..20].copy_from_slice(&[
             mode,
             number_bits,
             self.width(),
@@ -117,6 +117,7 @@ impl Scheme {
             policy.min_number_bits,
             policy.share,
             policy.wrap.into(),
+            policy.guard_bits,
         ]);
         bytes
     }
@@ -130,7 +131,7 @@ impl Scheme {
             (3, 0) => Mode::Spare,
             _ => return Err(Error::Bytes("unknown mode")),
         };
-        if bytes[18] > 1 || bytes[19..].iter().any(|&b| b != 0) {
+        if bytes[18] > 1 || bytes[20..].iter().any(|&b| b != 0) {
             return Err(Error::Bytes("unknown policy"));
         }
         let policy = Policy {
@@ -138,6 +139,7 @@ impl Scheme {
             min_number_bits: bytes[16],
             share: bytes[17],
             merge_below: u32_at(bytes, 8),
+            guard_bits: bytes[19],
             wrap: bytes[18] == 1,
         };
         Scheme::new(mode, bytes[14], policy, u64_at(bytes, 0))

@@ -1,6 +1,6 @@
 //! How a number, an object identifier and a flag share the hash field (seed, figures 2B, 3, 4A and 8A).
 //!
-//! From the highest bit: `[flag] number identifier`. A longer number leaves a shorter identifier. Number and identifier are XORed with a constant
+//! From the highest bit: `[flag] [guard] number identifier`. A longer number leaves a shorter identifier. All but the flag is XORed with a constant
 //! of the class (seed: CLASS_HASH), so that equal numbers of two classes look different. A field of 0 never is an object's
 //! field: to HotSpot it means "no hash yet", to us "no site".
 
@@ -45,6 +45,9 @@ pub struct Policy {
     pub share: u8,
     /// With this many leaves left, new sites get a number with others of their method, and with one left all the rest share that. 0: they get none.
     pub merge_below: u32,
+    /// Highest bits of the field that the class alone decides: a hash that the VM drew itself passes for ours with 1/2^guard_bits of the
+    /// probability. The seed: 0.
+    pub guard_bits: u8,
     /// Search the whole tree, from its left end after the right one. The seed does not.
     pub wrap: bool,
 }
@@ -56,6 +59,7 @@ impl Policy {
         min_number_bits: 0,
         share: 0,
         merge_below: 0,
+        guard_bits: 0,
         wrap: false,
     };
 }
@@ -76,6 +80,12 @@ impl Scheme {
         if !(1..=31).contains(&width) {
             return refused("a field has 1 to 31 bits");
         }
+        if policy.guard_bits >= width - u8::from(mode == Mode::Hybrid && width > 1) {
+            return refused("the guard leaves no bit beside it");
+        }
+        if mode == Mode::Spare && policy.guard_bits > 0 {
+            return refused("no class decides a global number");
+        }
         let scheme = Scheme {
             mode,
             width,
@@ -83,8 +93,8 @@ impl Scheme {
             seed,
         };
         match mode {
-            Mode::Static { number_bits } if !(1..=width).contains(&number_bits) => {
-                return refused("a static number has 1 bit to as many as the field");
+            Mode::Static { number_bits } if !(1..=scheme.payload()).contains(&number_bits) => {
+                return refused("a static number has 1 bit to as many as are free");
             }
             Mode::Hybrid if width < 2 => return refused("a flag needs a bit beside it"),
             _ => {}
@@ -111,7 +121,12 @@ impl Scheme {
     /// A scheme with our policy: as the seed's, but a class never runs out of numbers because of a few hot sites, and sites share when it does.
     /// Wide fields begin with identifiers of 8 bits, so that also the first objects of a site seldom collide.
     pub fn ours(mode: Mode, width: u8, seed: u64) -> Result<Self, Error> {
-        let payload = width.saturating_sub(u8::from(mode == Mode::Hybrid));
+        // Only allocation-time numbers share the field with hashes of the VM: in hybrid mode every reference of a hash is ours.
+        let guard_bits = match mode {
+            Mode::Static { .. } | Mode::Dynamic if width >= 24 => 4,
+            _ => 0,
+        };
+        let payload = width.saturating_sub(guard_bits + u8::from(mode == Mode::Hybrid));
         let min_id_bits = if payload >= 24 {
             8
         } else {
@@ -124,9 +139,10 @@ impl Scheme {
         };
         let policy = Policy {
             min_id_bits,
-            min_number_bits: longest / 3,
+            min_number_bits: longest / 4,
             share: 3,
             merge_below: (1u32 << longest.min(31) >> 4).min(1024),
+            guard_bits,
             wrap: true,
         };
         Scheme::new(mode, width, policy, seed)
@@ -152,9 +168,9 @@ impl Scheme {
         self.seed
     }
 
-    /// Bits of number and identifier together.
+    /// Bits of number and identifier together: the field without flag and guard.
     pub fn payload(&self) -> u8 {
-        self.width - u8::from(self.mode == Mode::Hybrid)
+        self.width - u8::from(self.mode == Mode::Hybrid) - self.policy.guard_bits
     }
 
     /// Length of the longest numbers of a kind; `None` if the mode has none of this kind.
@@ -177,17 +193,17 @@ impl Scheme {
         }
     }
 
-    /// The class's random constant (seed: CLASS_HASH), below 2^payload. None with global numbers.
+    /// The class's random constant (seed: CLASS_HASH), for all bits but the flag; those above number and identifier are the guard. 0 with global numbers.
     pub fn class_hash(&self, class: ClassId) -> u32 {
         if self.mode == Mode::Spare {
             return 0;
         }
         let mut rng = Rng::new(self.seed ^ (u64::from(class.0) << 32));
-        rng.next_u32() & self.payload_mask()
+        rng.next_u32() & self.hash_mask()
     }
 
-    fn payload_mask(&self) -> u32 {
-        ((1u64 << self.payload()) - 1) as u32
+    fn hash_mask(&self) -> u32 {
+        ((1u64 << (self.payload() + self.policy.guard_bits)) - 1) as u32
     }
 
     fn flag(&self, space: Space) -> u32 {
@@ -201,7 +217,8 @@ impl Scheme {
         (self.flag(space) | raw, id_bits)
     }
 
-    /// The kind of a field's number, and the leaf of that tree that it is below. `None`: 0, or bits beyond the field.
+    /// The kind of a field's number, and the leaf of that tree that it is below. `None`: 0, bits beyond the field, or
+    /// another class's guard.
     #[inline]
     pub(crate) fn leaf(&self, field: u32, class_hash: u32) -> Option<(Space, u32)> {
         if field == 0 || u64::from(field) >> self.width != 0 {
@@ -212,14 +229,16 @@ impl Scheme {
             Mode::Hybrid if field >> (self.width - 1) == 1 => Space::Dynamic,
             _ => Space::Static,
         };
-        let raw = (field & self.payload_mask()) ^ class_hash;
+        let raw = u64::from((field & self.hash_mask()) ^ class_hash);
+        let payload = self.payload();
         let max_len = self.max_len(space)?;
-        Some((space, (u64::from(raw) >> (self.payload() - max_len)) as u32))
+        (raw >> payload == 0).then(|| (space, (raw >> (payload - max_len)) as u32))
     }
 
     /// The leaf that nobody may get, since its only field is 0.
     pub(crate) fn zero_leaf(&self, space: Space, class_hash: u32) -> Option<Number> {
         let max_len = self.max_len(space)?;
+        // With a guard that is not 0 no field is.
         (max_len == self.payload() && self.flag(space) == 0)
             .then(|| Number::new(class_hash, max_len))
             .flatten()

@@ -71,25 +71,26 @@ impl fmt::Debug for Number {
 /// Who holds which numbers of one class.
 ///
 /// Invariant: no held number is a prefix of another, whoever holds them; so each leaf is below at most one held number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Tree<O> {
     max_len: u8,
     /// By first leaf.
     held: BTreeMap<u32, (Number, O)>,
     /// Leaves below held numbers.
     covered: u64,
-    /// No leaf below this one is free.
-    first_free: u64,
+    /// By length: no node of this length that is wholly free begins at a leaf below this one.
+    free_from: Vec<u64>,
 }
 
 impl<O: Copy + Eq> Tree<O> {
     /// An empty tree whose longest numbers have `max_len` bits, at most [`MAX_LEN`].
     pub fn new(max_len: u8) -> Self {
+        let max_len = max_len.min(MAX_LEN);
         Tree {
-            max_len: max_len.min(MAX_LEN),
+            max_len,
             held: BTreeMap::new(),
             covered: 0,
-            first_free: 0,
+            free_from: vec![0; usize::from(max_len) + 1],
         }
     }
 
@@ -157,30 +158,56 @@ impl<O: Copy + Eq> Tree<O> {
 
     /// Search_for_next_dynamic_ID (figure 7) without its last step: the number of `len` bits that `owner` may take, searched from `current`
     /// cut to `len` bits on to the right, and the leaves it would newly cover. `None`: no parent is left, the owner keeps what it has.
-    pub fn search(&self, owner: O, current: Number, len: u8) -> Option<(Number, u64)> {
-        let (len, size) = (len.min(self.max_len), self.size(len.min(self.max_len)));
-        let mut at = u64::from(self.start(current)) & !(size - 1);
-        while at < self.size(0) {
+    ///
+    /// `own`: all numbers that the owner holds. Where no node is wholly free, only those above them can be free for it; so what earlier searches
+    /// went through is not gone through again (the seed remembers the node given last of each length, which may pass over free ones).
+    pub fn search(
+        &mut self,
+        owner: O,
+        current: Number,
+        len: u8,
+        own: &[Number],
+    ) -> Option<(Number, u64)> {
+        let len = len.min(self.max_len);
+        let size = self.size(len);
+        let node_of = |number| u64::from(self.start(number)) & !(size - 1);
+        let start = node_of(current);
+        let known = self.free_from[usize::from(len)];
+        let above_own = own.iter().map(|&number| node_of(number));
+        let left = above_own
+            .filter(|at| (start..known).contains(at))
+            .filter_map(|at| Some((at, self.cost(owner, at, len).ok()?)))
+            .min();
+        if let Some((at, cost)) = left {
+            return Some((self.node(at, len), cost));
+        }
+        let mut at = start.max(known);
+        let found = loop {
+            if at >= self.size(0) {
+                break None;
+            }
             match self.cost(owner, at, len) {
-                Ok(cost) => return Some((self.node(at, len), cost)),
+                Ok(cost) => break Some((self.node(at, len), cost)),
                 // Everything below what is in the way is set or blocked: on to the first node behind it.
                 Err(end) => at = end.next_multiple_of(size),
             }
+        };
+        if start <= known {
+            self.free_from[usize::from(len)] = at;
         }
-        None
+        found
     }
 
-    /// The leftmost free leaf, for a site's first number. The seed remembers the node given last for speed; so do we.
+    /// The leftmost free leaf, for a site's first number.
     pub fn first_free(&mut self) -> Option<Number> {
-        while self.first_free < self.size(0) {
-            match self.find(self.first_free as u32) {
-                Some((number, _)) => {
-                    self.first_free = u64::from(self.start(number)) + self.size(number.len);
-                }
-                None => return Some(self.node(self.first_free, self.max_len)),
-            }
+        let mut at = self.free_from[usize::from(self.max_len)];
+        while at < self.size(0)
+            && let Some((number, _)) = self.find(at as u32)
+        {
+            at = u64::from(self.start(number)) + self.size(number.len);
         }
-        None
+        self.free_from[usize::from(self.max_len)] = at;
+        (at < self.size(0)).then(|| self.node(at, self.max_len))
     }
 
     /// Gives a free number to `owner`. Numbers of the owner below it are one with it from now on; they come back. `None`: not free.
@@ -215,7 +242,11 @@ impl<O: Copy + Eq> Tree<O> {
         let start = self.start(number);
         self.held.remove(&start);
         self.covered -= self.size(number.len);
-        self.first_free = self.first_free.min(u64::from(start));
+        for len in 0..=self.max_len {
+            let node = u64::from(start) & !(self.size(len) - 1);
+            let from = &mut self.free_from[usize::from(len)];
+            *from = node.min(*from);
+        }
         Some(owner)
     }
 }

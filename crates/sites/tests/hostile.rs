@@ -92,8 +92,8 @@ proptest! {
 
     /// A scheme that can be made can be used: no shift too far, no field beyond its bits.
     #[test]
-    fn any_scheme_is_refused_or_works(mode in common::modes(), width in any::<u8>(), policy in policies(), wild in any::<[u8; 3]>(), seed in any::<u64>(), random in any::<u32>()) {
-        for policy in [policy, Policy { min_id_bits: wild[0], min_number_bits: wild[1], share: wild[2], ..policy }] {
+    fn any_scheme_is_refused_or_works(mode in common::modes(), width in any::<u8>(), policy in policies(), wild in any::<[u8; 4]>(), seed in any::<u64>(), random in any::<u32>()) {
+        for policy in [policy, Policy { min_id_bits: wild[0], min_number_bits: wild[1], share: wild[2], guard_bits: wild[3], ..policy }] {
             let Ok(scheme) = Scheme::new(mode, width, policy, seed) else { continue };
             let registry = Registry::new(scheme, common::Kept::default());
             for id in 0..5 {

@@ -44,6 +44,7 @@ fn threads_never_make_an_ambiguous_mark() {
         min_number_bits: 1,
         share: 1,
         merge_below: 4,
+        guard_bits: 0,
         wrap: true,
     };
     let scheme = Scheme::new(Mode::Dynamic, 9, policy, 77).unwrap();
@@ -351,4 +352,38 @@ fn many_sites_of_many_classes_look_different() {
     let distinct = values.len();
     let max = *values.values().max().unwrap();
     assert!(distinct > 30_000 && max <= 8, "{distinct} {max}");
+}
+
+#[test]
+fn the_guard_keeps_hashes_of_the_vm_out() {
+    for (guard_bits, most) in [(0, 0.3), (4, 0.3 / 16.0)] {
+        let ours = Scheme::ours(Mode::Dynamic, 31, 42).unwrap();
+        let policy = Policy {
+            guard_bits,
+            ..ours.policy()
+        };
+        let scheme = Scheme::new(Mode::Dynamic, 31, policy, 42).unwrap();
+        let registry = Registry::new(scheme, Kept::default());
+        let mut rng = Rng::new(8);
+        for id in 0..3 {
+            mark(&registry, &site(id, 1, 1), &mut rng, 200_000);
+        }
+        let decoder = registry.decoder();
+        let class = decoder.class(ClassId(1)).unwrap();
+        let tried = 400_000;
+        let passed = (0..tried)
+            .filter(|_| class.decode(rng.next_u32() >> 1).is_some())
+            .count();
+        let (share, coverage) = (passed as f64 / f64::from(tried), class.coverage());
+        assert!(
+            coverage > 0.0 && coverage < most,
+            "{guard_bits}: {coverage}"
+        );
+        // Within six standard deviations of what the decoder says.
+        let deviation = (coverage * (1.0 - coverage) / f64::from(tried)).sqrt();
+        assert!(
+            (share - coverage).abs() < 6.0 * deviation,
+            "{guard_bits}: {share} {coverage}"
+        );
+    }
 }

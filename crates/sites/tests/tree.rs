@@ -7,6 +7,12 @@ use common::figure7::Figure7;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
+/// A search with the numbers that the site holds.
+fn search(tree: &mut Tree<u8>, site: u8, current: Number, len: u8) -> Option<(Number, u64)> {
+    let own: Vec<Number> = tree.iter().filter(|h| h.1 == site).map(|h| h.0).collect();
+    tree.search(site, current, len, &own)
+}
+
 fn number(text: &str) -> Number {
     let bits = u32::from_str_radix(text, 2).unwrap_or(0);
     Number::new(bits, text.len() as u8).unwrap()
@@ -36,7 +42,9 @@ fn the_x_y_example_bit_by_bit() {
             }
             Some(&old) => {
                 assert!(figure.search(site, expected.len()));
-                tree.search(site, old, expected.len() as u8).unwrap().0
+                search(&mut tree, site, old, expected.len() as u8)
+                    .unwrap()
+                    .0
             }
         };
         assert_eq!(got.to_string(), expected);
@@ -75,10 +83,10 @@ fn the_x_y_example_bit_by_bit() {
     // The seed's decoding example: of hash 1011, node 10 names the site.
     assert_eq!(tree.find(0b10110), Some((number("10"), x)));
     // x can take 1 (only x is below), then no more: y is below the root.
-    let one = tree.search(x, current[&x], 1).unwrap().0;
+    let one = search(&mut tree, x, current[&x], 1).unwrap().0;
     assert_eq!(one.to_string(), "1");
     tree.give(x, one).unwrap();
-    assert_eq!(tree.search(x, one, 0), None);
+    assert_eq!(search(&mut tree, x, one, 0), None);
     assert!(figure.search(x, 1) && !figure.search(x, 0));
 }
 
@@ -87,7 +95,7 @@ fn a_lone_site_reaches_the_root() {
     let mut tree = Tree::new(3);
     let first = tree.first_free().unwrap();
     tree.give(1, first).unwrap();
-    let root = tree.search(1, first, 0).unwrap();
+    let root = search(&mut tree, 1, first, 0).unwrap();
     assert_eq!((root.0.to_string(), root.1), ("-".to_owned(), 7));
     tree.give(1, root.0).unwrap();
     assert_eq!((tree.free_leaves(), tree.first_free()), (0, None));
@@ -122,7 +130,7 @@ proptest! {
                 }
                 Some(old) => {
                     let Some(len) = usize::from(old.len()).checked_sub(drop) else { continue };
-                    let got = tree.search(site, *old, len as u8).map(|(n, _)| n);
+                    let got = search(&mut tree, site, *old, len as u8).map(|(n, _)| n);
                     prop_assert_eq!(figure.search(site, len), got.is_some());
                     got
                 }
@@ -130,7 +138,7 @@ proptest! {
             if let Some(got) = got {
                 prop_assert_eq!(&figure.current[&site], &if got.len() == 0 { String::new() } else { got.to_string() });
                 let free = tree.free_leaves();
-                let cost = current.get(&site).and_then(|old| tree.search(site, *old, got.len())).map_or(1, |(_, cost)| cost);
+                let cost = current.get(&site).and_then(|old| search(&mut tree, site, *old, got.len())).map_or(1, |(_, cost)| cost);
                 prop_assert!(tree.give(site, got).is_some());
                 prop_assert_eq!(tree.free_leaves(), free - cost);
                 current.insert(site, got);
@@ -182,6 +190,12 @@ proptest! {
             for (leaf, held) in model.iter().enumerate() {
                 prop_assert_eq!(tree.find(leaf as u32), *held);
             }
+            // A search from anywhere finds the first node of its length on the right that is free for the site.
+            let wanted = number.len().saturating_sub(bits as u8 % 3);
+            let expected = (number.cut(wanted).bits()..1 << wanted)
+                .filter_map(|bits| Number::new(bits, wanted))
+                .find(|&n| model[below(n)].iter().all(|h| h.is_none_or(|(held, s)| s == site && held.len() > wanted)));
+            prop_assert_eq!(search(&mut tree, site, number, wanted).map(|(n, _)| n), expected);
             prop_assert_eq!(tree.free_leaves(), model.iter().filter(|h| h.is_none()).count() as u64);
             let first = model.iter().position(Option::is_none).map(|i| i as u32);
             prop_assert_eq!(tree.first_free().map(|n| n.bits()), first);

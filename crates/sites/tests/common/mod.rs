@@ -55,12 +55,13 @@ impl Sink for Kept {
 }
 
 pub fn policies() -> impl Strategy<Value = Policy> {
-    let random = (1u8..5, 0u8..4, 0u8..4, 0u32..6, any::<bool>()).prop_map(
-        |(min_id_bits, min_number_bits, share, merge_below, wrap)| Policy {
+    let random = (1u8..5, 0u8..4, 0u8..4, 0u32..6, any::<bool>(), 0u8..4).prop_map(
+        |(min_id_bits, min_number_bits, share, merge_below, wrap, guard_bits)| Policy {
             min_id_bits,
             min_number_bits,
             share,
             merge_below,
+            guard_bits,
             wrap,
         },
     );
