@@ -64,10 +64,7 @@ impl Decoder {
     /// The tables of one class, for walks that look classes up once. `None`: no site of this class was ever given a number. In
     /// [`Mode::Spare`](crate::Mode::Spare) any class gives those of [`ClassId::ALL`].
     pub fn class(&self, class: ClassId) -> Option<ClassDecoder<'_>> {
-        let class = match self.scheme.mode() {
-            crate::Mode::Spare => ClassId::ALL,
-            _ => class,
-        };
+        let class = self.scheme.numbers_of(class);
         Some(ClassDecoder {
             decoder: self,
             table: self.classes.get(&class)?,

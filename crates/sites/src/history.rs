@@ -2,7 +2,7 @@
 
 use crate::class::empty_tree;
 use crate::decode::{Builder, Decoder};
-use crate::scheme::{Mode, Scheme, Space};
+use crate::scheme::{Scheme, Space};
 use crate::tree::{Number, Tree};
 use crate::{Action, ClassId, Error, Event, Owner};
 use std::collections::hash_map::Entry;
@@ -69,7 +69,7 @@ impl History {
         if number.len() > max_len || space == Space::Static && number.len() != max_len {
             return refused("a number of this length cannot be");
         }
-        if self.scheme.mode() == Mode::Spare && event.class != ClassId::ALL {
+        if self.scheme.numbers_of(event.class) != event.class {
             return refused("the mode's numbers are global");
         }
         let class = match self.classes.entry((event.class, space)) {
@@ -117,10 +117,7 @@ impl History {
 
     /// Who marked the object of `class` that had this field at epoch `at`. `None`: not marked.
     pub fn decode(&self, class: ClassId, field: u32, at: u64) -> Option<(Owner, Number)> {
-        let class = match self.scheme.mode() {
-            Mode::Spare => ClassId::ALL,
-            _ => class,
-        };
+        let class = self.scheme.numbers_of(class);
         let (space, leaf) = self.scheme.leaf(field, self.scheme.class_hash(class))?;
         let numbers = self.classes.get(&(class, space))?;
         let leaf = Number::new(leaf, numbers.tree.max_len())?;

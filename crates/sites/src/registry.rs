@@ -7,7 +7,7 @@ use crate::class::{Context, Numbers};
 use crate::decode::{Builder, Decoded, Decoder};
 use crate::scheme::{Mode, Scheme, Space};
 use crate::stamp::Stamp;
-use crate::{ClassId, Event, MethodId, Site, SiteId};
+use crate::{ClassId, Event, MethodId, Owner, Site, SiteId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -119,10 +119,7 @@ impl<S: Sink> Registry<S> {
     }
 
     fn class(&self, class: ClassId) -> Arc<Mutex<Class>> {
-        let class = match self.scheme.mode() {
-            Mode::Spare => ClassId::ALL,
-            _ => class,
-        };
+        let class = self.scheme.numbers_of(class);
         let found = self
             .classes
             .read()
@@ -252,6 +249,18 @@ impl<S: Sink> Registry<S> {
         let mut all: Vec<_> = classes.iter().map(|(&id, c)| (id, Arc::clone(c))).collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all
+    }
+
+    /// Who marked an object of `class` with this field, by what stands now. For single objects, and for those that a walk meets with a number
+    /// given after its decoder was made; walks have [`Self::decoder`].
+    pub fn decode(&self, class: ClassId, field: u32) -> Option<(Owner, Space)> {
+        let class = self.scheme.numbers_of(class);
+        let (space, leaf) = self.scheme.leaf(field, self.scheme.class_hash(class))?;
+        let classes = self.classes.read().unwrap_or_else(PoisonError::into_inner);
+        let numbers = Arc::clone(classes.get(&class)?);
+        drop(classes);
+        let owner = lock(&numbers)[space as usize].as_ref()?.find(leaf)?;
+        Some((owner, space))
     }
 
     /// Decodes all fields made up to now.

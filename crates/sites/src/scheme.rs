@@ -193,6 +193,14 @@ impl Scheme {
         }
     }
 
+    /// The class whose numbers the objects of `class` carry: it, or with global numbers [`ClassId::ALL`].
+    pub fn numbers_of(&self, class: ClassId) -> ClassId {
+        match self.mode {
+            Mode::Spare => ClassId::ALL,
+            _ => class,
+        }
+    }
+
     /// The class's random constant (seed: CLASS_HASH), for all bits but the flag; those above number and identifier are the guard. 0 with global numbers.
     pub fn class_hash(&self, class: ClassId) -> u32 {
         if self.mode == Mode::Spare {

@@ -225,6 +225,10 @@ impl World {
                 self.registry.scheme().at_allocation()
             };
             assert_eq!(decoded.map(|d| d.space), Some(expected));
+            assert_eq!(
+                self.registry.decode(object.site.class, object.field),
+                Some((object.owner, expected))
+            );
         }
         let held: Vec<_> = (0..decoder.slots())
             .map(|s| decoder.slot(s as u32).unwrap())
