@@ -6,8 +6,8 @@ use borescope_sites::rng::Rng;
 use borescope_sites::*;
 use common::Kept;
 use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
 
 fn site(id: u32, class: u32, method: u32) -> Site {
     Site {
@@ -54,68 +54,62 @@ fn threads_never_make_an_ambiguous_mark() {
     };
     let registry = Registry::new(scheme, table);
     let all = |id| site(id, id % 2, id % 7);
-    let objects: Mutex<Vec<(u32, u32)>> = Mutex::default();
-    let barrier = Barrier::new(THREADS as usize + 1);
+    let mut objects: Vec<(u32, u32)> = Vec::new();
     let mut released = 0;
-    std::thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let (registry, objects, barrier) = (&registry, &objects, &barrier);
-            scope.spawn(move || {
-                let mut rng = Rng::new(u64::from(thread));
-                for round in 0..30 {
-                    let mut mine = Vec::new();
-                    for _ in 0..200 {
-                        // Half of the sites run only in some rounds.
-                        let id = rng.next_u32() % SITES;
-                        if id % 2 == 0 && (id + round) % 5 != 0 {
-                            continue;
-                        }
-                        let word = registry.sink().words[id as usize].load(Ordering::Acquire);
-                        let Some(stamp) = Stamp::unpack(word)
-                            .or_else(|| registry.stamp(&all(id), Space::Dynamic))
-                        else {
-                            continue;
-                        };
-                        let random = rng.next_u32();
-                        mine.push((id, stamp.field(random)));
-                        if stamp.triggers(random) {
-                            registry.shorten(&all(id), stamp);
-                        }
-                        if random % 97 == 0 {
-                            registry.idle(&all(id));
-                        }
-                    }
-                    objects.lock().unwrap().extend(mine);
-                    barrier.wait();
-                    barrier.wait();
-                }
-            });
-        }
-        let mut rng = Rng::new(1);
-        for round in 0..30 {
-            barrier.wait(); // no thread holds a stamp
-            let mut objects = objects.lock().unwrap();
-            // A third of the objects survive; of every fourth site all die, and its code is unloaded.
-            objects.retain(|&(id, _)| rng.next_u32() % 3 == 0 && (id + round) % 4 != 0);
-            let unloaded = (0..SITES).filter(|id| (id + round) % 4 == 0);
-            unloaded.for_each(|id| registry.idle(&all(id)));
-            let mut live = registry.walk(registry.grace());
-            let owner = |id: u32, decoded: Option<Decoded>| match decoded.unwrap().owner {
-                Owner::Site(owner) => assert_eq!(owner.0, id),
-                Owner::Method(owner) => assert_eq!(owner, all(id).method),
-                Owner::Others => {}
+    let mut rng = Rng::new(1);
+    let run = |seed: u32, round: u32| {
+        let mut rng = Rng::new(u64::from(seed));
+        let mut marked = Vec::new();
+        for _ in 0..500 {
+            // Half of the sites run only in some rounds.
+            let id = rng.next_u32() % SITES;
+            if id % 2 == 0 && (id + round) % 5 != 0 {
+                continue;
+            }
+            let word = registry.sink().words[id as usize].load(Ordering::Acquire);
+            let known = Stamp::unpack(word);
+            let Some(stamp) = known.or_else(|| registry.stamp(&all(id), Space::Dynamic)) else {
+                continue;
             };
-            for &(id, field) in &*objects {
-                owner(id, live.see(all(id).class, field));
+            let random = rng.next_u32();
+            marked.push((id, stamp.field(random)));
+            if stamp.triggers(random) {
+                registry.shorten(&all(id), stamp);
             }
-            released += registry.release(&live);
-            let decoder = registry.decoder();
-            for &(id, field) in &*objects {
-                owner(id, decoder.decode(all(id).class, field));
+            if random % 97 == 0 {
+                registry.idle(&all(id));
             }
-            barrier.wait();
         }
-    });
+        marked
+    };
+    for round in 0..30 {
+        std::thread::scope(|scope| {
+            let start = |thread| scope.spawn(move || run(round * THREADS + thread, round));
+            let threads: Vec<_> = (0..THREADS).map(start).collect();
+            for thread in threads {
+                objects.extend(thread.join().unwrap());
+            }
+        });
+        // A third of the objects survive; of every fourth site all die, and its code is unloaded.
+        objects.retain(|&(id, _)| rng.next_u32() % 3 == 0 && (id + round) % 4 != 0);
+        let unloaded = (0..SITES).filter(|id| (id + round) % 4 == 0);
+        unloaded.for_each(|id| registry.idle(&all(id)));
+        // The threads have ended: none holds a stamp.
+        let mut live = registry.walk(registry.grace());
+        let owner = |id: u32, decoded: Option<Decoded>| match decoded.unwrap().owner {
+            Owner::Site(owner) => assert_eq!(owner.0, id),
+            Owner::Method(owner) => assert_eq!(owner, all(id).method),
+            Owner::Others => {}
+        };
+        for &(id, field) in &objects {
+            owner(id, live.see(all(id).class, field));
+        }
+        released += registry.release(&live);
+        let decoder = registry.decoder();
+        for &(id, field) in &objects {
+            owner(id, decoder.decode(all(id).class, field));
+        }
+    }
     assert!(released > 100, "numbers did come back: {released}");
     // The log in the order in which it was written, of all classes, reads back; the registry knows the same.
     let events = registry.sink().events.lock().unwrap().clone();
