@@ -218,6 +218,142 @@ fn sites_share_when_numbers_run_out() {
     assert_eq!(got.count(), 16);
 }
 
+#[test]
+fn a_number_takes_all_of_its_owners_below_it_in() {
+    let scheme = Scheme::new(Mode::Dynamic, 8, Policy::SEED, 5).unwrap();
+    let registry = Registry::new(scheme, Kept::default());
+    let (a, b) = (site(0, 1, 1), site(1, 1, 1));
+    let shorten =
+        |s: &Site| registry.shorten(s, registry.sink().stamp(s.id, Space::Dynamic).unwrap());
+    let collect = || registry.release(&registry.walk(registry.grace()));
+    registry.stamp(&a, Space::Dynamic).unwrap(); // 0000
+    registry.stamp(&b, Space::Dynamic).unwrap(); // 0001
+    shorten(&a).unwrap(); // 001
+    registry.idle(&b);
+    // 0001 comes back; 0000 has an object.
+    let mut live = registry.walk(registry.grace());
+    let slots = 0..live.decoder().slots() as u32;
+    let numbers: Vec<String> = slots
+        .map(|s| live.decoder().slot(s).unwrap().2.to_string())
+        .collect();
+    assert_eq!(numbers, ["0000", "0001", "001"]);
+    live.see_slot(0);
+    assert_eq!(registry.release(&live), 1);
+    shorten(&a).unwrap(); // 00, and 0000 and 001 are one with it
+    let last = *registry.sink().log_so_far().last().unwrap();
+    assert_eq!(
+        (last.number.to_string(), last.action),
+        ("00".to_owned(), Action::Given)
+    );
+    assert_eq!(registry.decoder().slots(), 1);
+    registry.idle(&a);
+    assert_eq!((collect(), collect()), (1, 0));
+    // Every event is true: 0000 is nobody's, and the next site's.
+    History::from_events(scheme, &registry.sink().log_so_far()).unwrap();
+    registry.stamp(&site(2, 1, 1), Space::Dynamic).unwrap();
+    assert_eq!(
+        registry
+            .sink()
+            .log_so_far()
+            .last()
+            .unwrap()
+            .number
+            .to_string(),
+        "0000"
+    );
+}
+
+#[test]
+fn a_failed_search_is_tried_again_when_numbers_come_back() {
+    for wrap in [false, true] {
+        let policy = Policy {
+            min_id_bits: 4,
+            wrap,
+            ..Policy::SEED
+        };
+        let scheme = Scheme::new(Mode::Dynamic, 6, policy, 5).unwrap();
+        let registry = Registry::new(scheme, Kept::default());
+        // 00, 01, 10, 11
+        let sites: Vec<Site> = (0..4).map(|id| site(id, 1, 1)).collect();
+        sites
+            .iter()
+            .for_each(|s| assert!(registry.stamp(s, Space::Dynamic).is_some()));
+        let third = || registry.sink().stamp(SiteId(2), Space::Dynamic).unwrap();
+        let first = third();
+        assert!(first.may_shorten());
+        registry.shorten(&sites[2], first);
+        assert!(!third().may_shorten() && third().id_bits() == 4);
+        assert_eq!((registry.failures(), third().field(9)), (1, first.field(9)));
+        registry.idle(&sites[0]);
+        registry.idle(&sites[1]);
+        assert_eq!(registry.release(&registry.walk(registry.grace())), 2);
+        assert_eq!(third(), first);
+        // What is free lies left of 10: the seed's search does not go there.
+        registry.shorten(&sites[2], third());
+        assert_eq!(third().id_bits(), if wrap { 5 } else { 4 });
+        assert_eq!(registry.failures(), if wrap { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn a_shorter_number_takes_its_share_of_what_is_free() {
+    for (share, id_bits) in [(0, 14), (3, 11), (5, 9)] {
+        let policy = Policy {
+            share,
+            ..Policy::SEED
+        };
+        let scheme = Scheme::new(Mode::Dynamic, 14, policy, 5).unwrap();
+        let registry = Registry::new(scheme, Kept::default());
+        mark(&registry, &site(0, 1, 1), &mut Rng::new(3), 20_000);
+        // A lone site's number doubles each time: to hold 1/8 it takes another 1/16, to hold 1/4 another 1/8, which is more than 1/8 of what is free.
+        let stamp = registry.sink().stamp(SiteId(0), Space::Dynamic).unwrap();
+        assert_eq!(stamp.id_bits(), id_bits);
+    }
+}
+
+#[test]
+fn a_hash_can_be_referenced_also_when_the_log_is_full() {
+    let policy = Policy {
+        min_id_bits: 1,
+        merge_below: 4,
+        ..Policy::SEED
+    };
+    // 7 or 8 static numbers, 4 dynamic leaves: others, two methods, and one kept free.
+    let scheme = Scheme::new(Mode::Hybrid, 4, policy, 5).unwrap();
+    let registry = Registry::new(scheme, Kept::default());
+    let sites: Vec<Site> = (0..5).map(|id| site(id, 1, id)).collect();
+    let plain: Vec<u32> = sites
+        .iter()
+        .map(|s| registry.stamp(s, Space::Static).unwrap().field(0))
+        .collect();
+    let reference = |field| registry.reference(ClassId(1), field, 1, |s| MethodId(s.0));
+    let owner = |field| registry.decode(ClassId(1), field);
+    let hashed: Vec<u32> = (0..3).map(|i| reference(plain[i]).unwrap()).collect();
+    let owners = hashed.iter().map(|&f| owner(f).unwrap().0);
+    assert_eq!(
+        owners.collect::<Vec<_>>(),
+        [
+            Owner::Method(MethodId(0)),
+            Owner::Method(MethodId(1)),
+            Owner::Others
+        ]
+    );
+    // The only site that marks for others goes, with its objects.
+    registry.idle(&sites[2]);
+    let mut live = registry.walk(registry.grace());
+    for field in [plain[3], plain[4], hashed[0], hashed[1]] {
+        live.see(ClassId(1), field).unwrap();
+    }
+    registry.release(&live);
+    registry.sink().room.store(0, Ordering::Relaxed);
+    for field in [plain[3], plain[4]] {
+        assert_eq!(
+            owner(reference(field).unwrap()),
+            Some((Owner::Others, Space::Dynamic))
+        );
+    }
+}
+
 /// Marks `count` objects at a site as a probe does.
 fn mark(registry: &Registry<Kept>, site: &Site, rng: &mut Rng, count: u32) -> Vec<u32> {
     let space = registry.scheme().at_allocation();

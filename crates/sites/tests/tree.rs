@@ -103,6 +103,33 @@ fn a_lone_site_reaches_the_root() {
 }
 
 #[test]
+fn the_leftmost_of_ones_own_nodes_also_where_nothing_is_wholly_free() {
+    let mut tree = Tree::new(3);
+    tree.give(1, number("000")).unwrap();
+    tree.give(1, number("010")).unwrap();
+    // Another site's search goes through 00 and 01 and remembers so.
+    let other = search(&mut tree, 2, number("000"), 2).unwrap();
+    assert_eq!(other, (number("10"), 2));
+    tree.give(2, other.0).unwrap();
+    assert_eq!(
+        search(&mut tree, 1, number("000"), 2),
+        Some((number("00"), 1))
+    );
+    assert_eq!(
+        search(&mut tree, 1, number("010"), 2),
+        Some((number("01"), 1))
+    );
+    assert_eq!(
+        search(&mut tree, 1, number("011"), 2),
+        Some((number("01"), 1))
+    );
+    assert_eq!(
+        search(&mut tree, 1, number("100"), 2),
+        Some((number("11"), 2))
+    );
+}
+
+#[test]
 fn numbers_cut_and_print() {
     assert_eq!(Number::new(4, 2), None);
     assert_eq!(Number::new(0, 32), None);

@@ -7,13 +7,14 @@ use borescope_sites::*;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Keeps the log and the published stamps. `room`: events that it takes.
 #[derive(Debug)]
 pub struct Kept {
     pub events: Mutex<Vec<Event>>,
     pub stamps: Mutex<HashMap<(SiteId, Space), Option<Stamp>>>,
-    pub room: usize,
+    pub room: AtomicUsize,
 }
 
 impl Default for Kept {
@@ -27,7 +28,7 @@ impl Kept {
         Kept {
             events: Mutex::default(),
             stamps: Mutex::default(),
-            room,
+            room: AtomicUsize::new(room),
         }
     }
 
@@ -43,7 +44,7 @@ impl Kept {
 impl Sink for Kept {
     fn log(&self, event: &Event) -> bool {
         let mut events = self.events.lock().unwrap();
-        let room = events.len() < self.room;
+        let room = events.len() < self.room.load(Ordering::Relaxed);
         if room {
             events.push(*event);
         }
