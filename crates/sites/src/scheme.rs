@@ -106,10 +106,7 @@ impl Scheme {
                 "the identifier has no bit, or the shortest number is longer than the longest",
             );
         }
-        if mode != Mode::Spare
-            && matches!(mode, Mode::Dynamic | Mode::Hybrid)
-            && policy.min_id_bits > scheme.payload()
-        {
+        if matches!(mode, Mode::Dynamic | Mode::Hybrid) && policy.min_id_bits > scheme.payload() {
             return refused("the identifier is longer than the field");
         }
         if policy.share > 31 {

@@ -280,7 +280,7 @@ fn the_bytes_of_a_trace() {
 
 #[test]
 fn traces_refused_by_name() {
-    let cases: [(&[u8], &str); 8] = [
+    let cases: [(&[u8], &str); 9] = [
         (&[4], "trace: failed to fill whole buffer"),
         (&[4, 0xFF, 0, 1], "trace, record 0: a name is not UTF-8"),
         (
@@ -304,9 +304,83 @@ fn traces_refused_by_name() {
             &[0xFF; 12],
             "trace, record 0: a number has more than 64 bits",
         ),
+        // 2^64 + 4: without its highest bit a class with a name of one byte.
+        (
+            &[0x84, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2],
+            "trace, record 0: a number has more than 64 bits",
+        ),
     ];
     for (bytes, message) in cases {
         let file = [b"BSTRACE1", bytes].concat();
         assert_eq!(Trace::read(&file[..]).unwrap_err().to_string(), message);
     }
+}
+
+#[test]
+fn contradictions_are_refused_by_name() {
+    let scheme = Scheme::new(Mode::Dynamic, 8, Policy::SEED, 0).unwrap();
+    let event = |epoch, number: &str, site, action| Event {
+        epoch,
+        class: ClassId(1),
+        space: Space::Dynamic,
+        number: Number::new(u32::from_str_radix(number, 2).unwrap(), number.len() as u8).unwrap(),
+        owner: Owner::Site(SiteId(site)),
+        action,
+    };
+    let (given, released) = (Action::Given, Action::Released);
+    let mut history = History::new(scheme);
+    history.apply(&event(1, "0000", 1, given)).unwrap();
+    history.apply(&event(20, "0001", 2, given)).unwrap();
+    let fixed = Event {
+        space: Space::Static,
+        ..event(30, "0010", 3, given)
+    };
+    let cases = [
+        (event(30, "000", 1, given), "the number is not free"),
+        (event(30, "0000", 1, given), "the number is not free"),
+        (
+            event(30, "0001", 1, released),
+            "the owner does not hold the number",
+        ),
+        (
+            event(30, "001", 1, released),
+            "the owner does not hold the number",
+        ),
+        (
+            event(30, "00100", 1, given),
+            "a number of this length cannot be",
+        ),
+        (fixed, "the mode has no numbers of this kind"),
+        // Were it taken, 00 would be both sites' from 5 to 20.
+        (event(5, "0001", 2, released), "it is not later"),
+        (event(20, "0010", 3, given), "it is not later"),
+    ];
+    for (event, reason) in cases {
+        let message = history.apply(&event).unwrap_err().to_string();
+        let expected = format!(
+            "number assignment {} contradicts the ones before it: {reason}",
+            event.epoch
+        );
+        assert_eq!(message, expected);
+    }
+    let global = Scheme::new(Mode::Spare, 22, Policy::SEED, 0).unwrap();
+    let one = Event {
+        space: Space::Static,
+        number: Number::new(1, 22).unwrap(),
+        ..event(1, "0", 1, given)
+    };
+    let refused = History::new(global).apply(&one).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("the mode's numbers are global"),
+        "{refused}"
+    );
+    // Another class has a time of its own.
+    history
+        .apply(&Event {
+            class: ClassId(2),
+            ..event(3, "0000", 1, given)
+        })
+        .unwrap();
+    history.apply(&event(30, "0001", 2, released)).unwrap();
+    history.apply(&event(31, "000", 1, given)).unwrap();
 }
