@@ -42,7 +42,7 @@ impl World {
 
     /// A script in `bin`, which is first on PATH; `agent OPTIONS` in it leaves a spool.
     pub fn script(&self, name: &str, body: &str) -> PathBuf {
-        let text = self.path("script");
+        let text = tempfile::NamedTempFile::new().unwrap();
         fs::write(&text, format!("{AGENT}{body}\n")).unwrap();
         self.install(&text, name)
     }
