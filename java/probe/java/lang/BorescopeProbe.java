@@ -371,8 +371,7 @@ public final class BorescopeProbe {
         }
     }
 
-    // ---- burst mode: a random share of activations counts in rows. `e` = what the entry gave, 0 = not chosen: it never changes, so C2 can
-    // take the test out of loops
+    // ---- burst mode: a random share of activations counts in rows; the others run in a copy of the method's code that has no probes
 
     /** Entry of an activation: 0 = not chosen, else the state before any path ended, in one of the method's groups. */
     public static long enterBurst(int slot) {
@@ -419,95 +418,6 @@ public final class BorescopeProbe {
 
     private static long enterGroup(long block, int slot) {
         return entered(slot, block + ((long) slot << 3));
-    }
-
-    /** As {@link #hit}. */
-    @ForceInline
-    public static long hitBurst(long e, long s, int r) {
-        return e == 0 ? s : hitChosen(s, r);
-    }
-
-    @DontInline
-    private static long hitChosen(long s, int r) {
-        return hit(s, r);
-    }
-
-    /** As {@link #exit}. */
-    @ForceInline
-    public static void exitBurst(long e, long s, int r) {
-        if (e != 0) {
-            exitChosen(s, r);
-        }
-    }
-
-    @DontInline
-    private static void exitChosen(long s, int r) {
-        exit(s, r);
-    }
-
-    /** As {@link #run}. */
-    @ForceInline
-    public static long runBurst(long e, long s, int r, int n, int c, int p) {
-        return e == 0 ? s : runChosen(s, r, n & 0xffffffffL, c, p);
-    }
-
-    /** As above. */
-    @ForceInline
-    public static long runBurst(long e, long s, int r, long n, int c, int p) {
-        return e == 0 ? s : runChosen(s, r, n, c, p);
-    }
-
-    @DontInline
-    private static long runChosen(long s, int r, long n, int c, int p) {
-        return run(s, r, n, c, p);
-    }
-
-    /** As {@link #hitHash}. */
-    @ForceInline
-    public static long hitHashBurst(long e, long s, int r) {
-        return e == 0 ? s : hitHashChosen(s, r);
-    }
-
-    @DontInline
-    private static long hitHashChosen(long s, int r) {
-        return hitHash(s, r);
-    }
-
-    /** As {@link #exitHash}. */
-    @ForceInline
-    public static void exitHashBurst(long e, long s, int r) {
-        if (e != 0) {
-            exitHashChosen(s, r);
-        }
-    }
-
-    @DontInline
-    private static void exitHashChosen(long s, int r) {
-        exitHash(s, r);
-    }
-
-    /** As {@link #runHash}. */
-    @ForceInline
-    public static long runHashBurst(long e, long s, int r, int n, int c, int p) {
-        return e == 0 ? s : runHashChosen(s, r, n & 0xffffffffL, c, p);
-    }
-
-    /** As above. */
-    @ForceInline
-    public static long runHashBurst(long e, long s, int r, long n, int c, int p) {
-        return e == 0 ? s : runHashChosen(s, r, n, c, p);
-    }
-
-    @DontInline
-    private static long runHashChosen(long s, int r, long n, int c, int p) {
-        return runHash(s, r, n, c, p);
-    }
-
-    /** As {@link #caught}. */
-    public static void caughtBurst(long e, long s) {
-        if (e != 0) {
-            caught(s);
-        }
     }
 
     // ---- k-SF as published: state = (beta << 32 | tau), offsets / 16; at first tau = the method's root row
