@@ -2,6 +2,7 @@
 //! what `tests/fetch` fetches and a machine that does nothing else.
 
 mod bounded;
+mod burst;
 mod chart;
 mod counts;
 mod evaluation;
@@ -30,6 +31,8 @@ enum Command {
     Evaluation(evaluation::Args),
     /// The hottest sequences under the limits on rows and memory, against runs without
     Bounded(bounded::Args),
+    /// What burst mode costs against plain runs, and how many of its intervals hold the counts of an exact run
+    Burst(burst::Args),
     /// Instructions an item of the engines by themselves, counted by valgrind
     Instructions(instructions::Args),
     /// An engine on a file of streams: what `instructions` lets valgrind run
@@ -51,6 +54,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Evaluation(args) => evaluation::run(&args),
         Command::Bounded(args) => bounded::run(&args),
+        Command::Burst(args) => burst::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Feed(args) => instructions::feed(&args),
         Command::Startup(args) => startup::run(&args),

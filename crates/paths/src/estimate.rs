@@ -17,7 +17,7 @@
 //! Coverage of the interval, with 5 to 1,000 chosen activations and N = 2 and 64: 97 to 99 % for activations of equal size, 95 to 99 % for sizes that
 //! vary by their mean or a bit more (geometric, lognormal with sigma = 1, Pareto with exponent 2.5), 93 to 96 % for a standard deviation of three
 //! means (lognormal, sigma = 1.5). It is worse where nearly all lies in activations so rare that perhaps none was chosen: nothing that was counted shows
-//! them. With a standard deviation of seven means (lognormal, sigma = 2) it is 80 to 93 %, and when one in a hundred activations holds half of all, 50 to 98 %
+//! them. With a standard deviation of seven means (lognormal, sigma = 2) it is 75 to 92 %, and when one in a hundred activations holds half of all, 40 to 98 %
 //! until several of these were chosen; then the truth lies above.
 
 /// What is said of a count.

@@ -72,7 +72,7 @@ proptest! {
         for (second, group, ids) in &all {
             let method = if *second { SECOND } else { WORKED } + *group as u32;
             builder.method(method, if *second { 40 } else { 8 });
-            builder.run(0, method, &[ids.clone()]);
+            builder.run(0, method, std::slice::from_ref(ids));
         }
         builder.run(0, LEAF + 100, &vec![vec![3]; leaf]);
         let dir = tempfile::tempdir().unwrap();

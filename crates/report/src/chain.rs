@@ -124,7 +124,8 @@ fn story(kipf: &KIpf, names: &Names, ids: &[u32], counted: &str) -> String {
             (0, true, _) => format!(" all{counted} take "),
             (0, false, _) => format!(" {}{counted} take ", percent(counts[1], counts[0])),
             (_, true, true) => ", ".to_owned(),
-            (_, true, false) => ", then always ".to_owned(),
+            (_, true, false) if counted.is_empty() => ", then always ".to_owned(),
+            (_, true, false) => format!(", then all{counted} take "),
             (_, false, _) => format!(", then {} take ", percent(counts[i], counts[i - 1])),
         });
         always = certain(i) && n > 0;
@@ -160,6 +161,7 @@ pub(crate) fn without(page: &mut Page, method: &Method, paths: &[PathRow], names
     let Some(hottest) = paths.first() else { return };
     let place = names.full(hottest.id, &[]);
     let text = match paths.len() {
+        1 if method.estimate.is_some() => format!("Each profiled call only takes {place}."),
         1 => format!("Always takes {place}."),
         _ => format!(
             "Most often {place}: {} of the iterations.",

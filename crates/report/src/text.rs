@@ -201,6 +201,10 @@ fn header(page: &mut Page, profile: &Profile) {
             page.para(Look::Advice, "Lower bounds: ", &doubt);
         }
     } else if m.burst.is_some() {
+        if let Some(why) = &m.stopped {
+            let text = format!("{why}: longer sequences not seen before then have wide intervals.");
+            page.para(Look::Advice, "Bounded: ", &text);
+        }
     } else if profile.methods().iter().any(|m| !m.paths_exact) {
         page.para(
             Look::Advice,

@@ -305,7 +305,11 @@ impl Program {
             // The k-SF has no bounds, and sequences without end in some programs.
             .args([
                 "--memory",
-                if variant.engine.starts_with("ksf") { "8G" } else { "64M" },
+                if variant.engine.starts_with("ksf") {
+                    "8G"
+                } else {
+                    "64M"
+                },
             ])
             .arg("--")
             .arg(java(variant.jdk))

@@ -238,7 +238,7 @@ public final class BorescopeProbe {
         }
         s = hit(s, r);
         if (n > WINDOW) {
-            return n == 1 ? s : slotted(s, n - 1, c);
+            return n == 1 ? s : WINDOW == 0 ? again(s, n - 1, c) : slotted(s, n - 1, c);
         }
         if (n == 1 || n - 1 > SHORT) {
             return n == 1 ? s : turns(s, n - 1, c);
@@ -259,6 +259,16 @@ public final class BorescopeProbe {
             return -next;
         }
         return missRun(s, m, c);
+    }
+
+    /** k = 1 (only in burst mode: else such methods count in slots): a row has no run slot, and one edge for c. */
+    private static long again(long s, long m, int c) {
+        long e = edgeAt(s, c);
+        if (U.getLong(e) <= 0) {
+            return missRun(s, m, c);
+        }
+        increment(m, e + 8);
+        return s;
     }
 
     /** Turn by turn. */
