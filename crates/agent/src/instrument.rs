@@ -369,9 +369,11 @@ impl Writer {
                 match (self.way, then) {
                     (Way::Once, _) => call(code, pool, "count", "(I)V")?,
                     (Way::Slots, _) => call(code, pool, "countAt", "(JI)V")?,
-                    (Way::Rows(_, _, exit, _), Then::Leave) => call(code, pool, exit, "(JI)V")?,
+                    (Way::Rows(_, _, exit, _), Then::Leave) => {
+                        self.call_engine(code, pool, exit, "(JI)V")?;
+                    }
                     (Way::Rows(_, hit, ..), _) => {
-                        call(code, pool, hit, "(JI)J")?;
+                        self.call_engine(code, pool, hit, "(JI)J")?;
                         local(code, LSTORE, s);
                     }
                 }
@@ -412,6 +414,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Calls a method of [`Way::Rows`], in burst mode its variant for chosen activations.
+    fn call_engine(
+        &self,
+        code: &mut Vec<u8>,
+        pool: &mut Splicer<'_>,
+        name: &str,
+        descriptor: &str,
+    ) -> Result<(), Plain> {
+        if self.sampled {
+            call(code, pool, &format!("{name}Chosen"), descriptor)
+        } else {
+            call(code, pool, name, descriptor)
+        }
+    }
+
     /// What the helper's methods take first.
     fn load_state(&self, code: &mut Vec<u8>) {
         if self.way != Way::Once {
@@ -428,7 +445,7 @@ impl Writer {
         match self.way {
             Way::Rows(_, _, _, Some(run)) => {
                 push(code, pool, self.paths)?;
-                call(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;
+                self.call_engine(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;
                 local(code, LSTORE, self.s);
             }
             _ => call(code, pool, "runAt", self.typed("(JIII)V", "(JIJI)V"))?,

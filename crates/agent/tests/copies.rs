@@ -71,10 +71,14 @@ fn the_entry_chooses_between_probes_and_the_code_as_it_was() {
         let (names, code) = calls(&done);
         assert_eq!(names[0], "enterBurst");
         assert!(
-            names[1..].iter().all(|n| n == "hit" || n == "exit"),
+            names[1..]
+                .iter()
+                .all(|n| n == "hitChosen" || n == "exitChosen"),
             "{names:?}"
         );
-        assert!(names.contains(&"hit".to_owned()) && names.contains(&"exit".to_owned()));
+        assert!(
+            names.contains(&"hitChosen".to_owned()) && names.contains(&"exitChosen".to_owned())
+        );
         // What is not chosen meets no probe.
         assert!(code.ends_with(&old.code));
         let jump = code

@@ -430,6 +430,49 @@ public final class BorescopeProbe {
         return entered(slot, block + ((long) slot << 3));
     }
 
+    // What the probes of a chosen activation call, as without burst mode, but never inlined: C2 would inline it at a share of 1/64 yet
+    // (MinInlineFrequencyRatio), into a copy that is run so seldom.
+
+    @DontInline
+    public static long hitChosen(long s, int r) {
+        return hit(s, r);
+    }
+
+    @DontInline
+    public static void exitChosen(long s, int r) {
+        exit(s, r);
+    }
+
+    @DontInline
+    public static long runChosen(long s, int r, int n, int c, int p) {
+        return run(s, r, n, c, p);
+    }
+
+    @DontInline
+    public static long runChosen(long s, int r, long n, int c, int p) {
+        return run(s, r, n, c, p);
+    }
+
+    @DontInline
+    public static long hitHashChosen(long s, int r) {
+        return hitHash(s, r);
+    }
+
+    @DontInline
+    public static void exitHashChosen(long s, int r) {
+        exitHash(s, r);
+    }
+
+    @DontInline
+    public static long runHashChosen(long s, int r, int n, int c, int p) {
+        return runHash(s, r, n, c, p);
+    }
+
+    @DontInline
+    public static long runHashChosen(long s, int r, long n, int c, int p) {
+        return runHash(s, r, n, c, p);
+    }
+
     // ---- k-SF as published: state = (beta << 32 | tau), offsets / 16; at first tau = the method's root row
 
     /** Entry of an activation. */
