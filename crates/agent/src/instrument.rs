@@ -2,14 +2,14 @@
 //!
 //! Probe code (JVMS 6.5), with locals from max_locals on: `r` (int, the path register), `s` (long, the engine's state), `n` (turns of
 //! run loops), as far as a method needs them: see ARCHITECTURE.md, "From bytecode to a path ID". Nothing is added to the class but constants and
-//! exception handlers: no field, no method.
+//! exception handlers: no field, no method. In burst mode a method's code stands twice, with probes and as it was, and its entry chooses.
 
 use crate::memory::dense_limit;
 use borescope_cfg::flow::Flow;
 use borescope_cfg::{Builder, Probe, Then, Turns};
 use borescope_classfile::insn::{
     ATHROW, BIPUSH, DUP2, IADD, ICONST_0, IINC, ILOAD, ILOAD_0, INVOKESTATIC, ISTORE, ISTORE_0,
-    LADD, LCONST_0, LCONST_1, LDC_W, LLOAD, LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
+    LADD, LCMP, LCONST_0, LCONST_1, LDC_W, LLOAD, LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
 };
 use borescope_classfile::{Buffers, ClassFile, ExtraLocal, MethodEdit, Plain, Splicer};
 use borescope_spool::layout::Engine;
@@ -111,14 +111,19 @@ struct Planned {
     flow: Flow,
     probes: Vec<Probe>,
     way: Way,
+    /// Burst mode: only activations chosen at random count, the others run in a copy of the code as it was.
+    sampled: bool,
     /// The type of `n`, if the method has run loops.
     turns: Option<Turns>,
 }
 
 impl Planned {
-    /// How many slots it takes.
-    fn slots(&self) -> u32 {
-        self.way.counting().slots(self.flow.num_paths)
+    fn counting(&self) -> Counting {
+        match self.way {
+            Way::Once | Way::Slots => Counting::Slots,
+            Way::Rows(..) if self.sampled => Counting::Groups,
+            Way::Rows(..) => Counting::Rows,
+        }
     }
 }
 
@@ -164,9 +169,11 @@ impl Instrumenter {
                     out.straight_line += 1;
                 }
                 Ok((flow, probes)) => {
+                    let way = Way::new(settings, flow.num_paths, &probes);
                     planned.push(Planned {
                         at,
-                        way: Way::new(settings, flow.num_paths, &probes),
+                        way,
+                        sampled: settings.burst && way != Way::Once,
                         turns: turns(&probes),
                         flow,
                         probes,
@@ -177,18 +184,26 @@ impl Instrumenter {
         if planned.is_empty() {
             return Some(out);
         }
-        let indices = reserve(&planned.iter().map(Planned::slots).collect::<Vec<_>>())?;
+        let slots = |plan: &Planned| plan.counting().slots(plan.flow.num_paths);
+        let indices = reserve(&planned.iter().map(slots).collect::<Vec<_>>())?;
         let mut splicer = Splicer::with_buffers(class, std::mem::take(&mut self.buffers));
-        for (plan, index) in planned.into_iter().zip(indices) {
+        for (mut plan, index) in planned.into_iter().zip(indices) {
             let method = &class.methods()[plan.at];
             let Some(code) = method.code() else { continue };
-            let done = self
-                .write(&mut splicer, code.max_locals, &plan, index)
-                .and_then(|()| splicer.edit(plan.at, &self.edit));
+            let mut splice = |plan: &Planned| {
+                self.write(&mut splicer, code.max_locals, plan, index)
+                    .and_then(|()| splicer.edit(plan.at, &self.edit))
+            };
+            let mut done = splice(&plan);
+            if done.is_err() && plan.sampled {
+                // Its code may be too long to stand twice: then all its activations count.
+                plan.sampled = false;
+                done = splice(&plan);
+            }
             match done {
                 Err(e) => out.skip(&name, method, e.to_string()),
                 Ok(()) => {
-                    let counting = plan.way.counting();
+                    let counting = plan.counting();
                     if counting != Counting::Slots && plan.turns.is_some() {
                         out.with_runs.push(index);
                     }
@@ -219,29 +234,24 @@ impl Instrumenter {
     ) -> Result<(), Plain> {
         let (way, turns) = (plan.way, plan.turns);
         max_locals
-            .checked_add(7)
+            .checked_add(5)
             .filter(|end| *end < u16::MAX - 1)
             .ok_or(Plain::LocalsFull)?;
-        let (r, s) = (max_locals, max_locals + 1);
-        // In burst mode `e` comes between.
-        let burst = matches!(way, Way::Chosen(..));
-        let n = if burst { s + 4 } else { s + 2 };
+        let (r, s, n) = (max_locals, max_locals + 1, max_locals + 3);
         const INT: ExtraLocal = ExtraLocal::Int;
         const LONG: ExtraLocal = ExtraLocal::Long;
         self.edit.clear();
         self.edit.extra_locals = match (way, turns) {
             (Way::Once, _) => &[INT],
-            (Way::Chosen(..), None) => &[INT, LONG, LONG],
-            (Way::Chosen(..), Some(Turns::Int)) => &[INT, LONG, LONG, INT],
-            (Way::Chosen(..), Some(Turns::Long)) => &[INT, LONG, LONG, LONG],
             (_, None) => &[INT, LONG],
             (_, Some(Turns::Int)) => &[INT, LONG, INT],
             (_, Some(Turns::Long)) => &[INT, LONG, LONG],
         };
         // s, r and one addend; or what was thrown, s, r, n and two constants.
-        self.edit.extra_stack = if turns.is_some() { 8 } else { 4 } + if burst { 2 } else { 0 };
+        self.edit.extra_stack = if turns.is_some() { 8 } else { 4 };
         let write = Writer {
             way,
+            sampled: plan.sampled,
             index,
             paths: plan.flow.num_paths,
             r,
@@ -249,8 +259,17 @@ impl Instrumenter {
             n,
             turns,
         };
+        let code = &mut self.code;
+        if plan.sampled {
+            code.clear();
+            push(code, pool, index)?;
+            call(code, pool, "enterBurst", "(I)J")?;
+            code.push(DUP2);
+            local(code, LSTORE, s);
+            code.extend([LCONST_0, LCMP]);
+            self.edit.keep_copy(code);
+        }
         for probe in &plan.probes {
-            let code = &mut self.code;
             code.clear();
             write.probe(code, pool, probe)?;
             match (probe, probe.at()) {
@@ -277,8 +296,6 @@ enum Way {
         &'static str,
         Option<&'static str>,
     ),
-    /// In rows, if the activation was chosen: names of hit, exit and run. What the entry gives stays in `e`, beside the state.
-    Chosen(&'static str, &'static str, &'static str),
 }
 
 impl Way {
@@ -287,12 +304,7 @@ impl Way {
         let few = engine == Engine::Automaton && num_paths <= MOST_SLOTS;
         if few && emits_once(probes) {
             Self::Once
-        } else if settings.burst {
-            match num_paths > dense_limit(engine) {
-                true => Self::Chosen("hitHashBurst", "exitHashBurst", "runHashBurst"),
-                false => Self::Chosen("hitBurst", "exitBurst", "runBurst"),
-            }
-        } else if few && settings.k == 1 {
+        } else if few && settings.k == 1 && !settings.burst {
             Self::Slots
         } else if engine.is_ksf() {
             Self::Rows("enterKsf", "hitKsf", "exitKsf", None)
@@ -302,19 +314,12 @@ impl Way {
             Self::Rows("enter", "hit", "exit", Some("run"))
         }
     }
-
-    fn counting(self) -> Counting {
-        match self {
-            Self::Once | Self::Slots => Counting::Slots,
-            Self::Rows(..) => Counting::Rows,
-            Self::Chosen(..) => Counting::Groups,
-        }
-    }
 }
 
 /// Writes the code of a method's probes.
 struct Writer {
     way: Way,
+    sampled: bool,
     index: u32,
     paths: u32,
     r: u16,
@@ -335,6 +340,8 @@ impl Writer {
             Probe::Enter { value, .. } => {
                 match self.way {
                     Way::Once => {}
+                    // The state is there: it says that the activation was chosen.
+                    Way::Rows(..) if self.sampled => {}
                     Way::Slots => {
                         push(code, pool, self.index)?;
                         call(code, pool, "slots", "(I)J")?;
@@ -344,13 +351,6 @@ impl Writer {
                         push(code, pool, self.index)?;
                         call(code, pool, enter, "(I)J")?;
                         local(code, LSTORE, s);
-                    }
-                    Way::Chosen(..) => {
-                        push(code, pool, self.index)?;
-                        call(code, pool, "enterBurst", "(I)J")?;
-                        code.push(DUP2);
-                        local(code, LSTORE, s);
-                        local(code, LSTORE, s + 2);
                     }
                 }
                 self.start(code, pool, value)?;
@@ -369,14 +369,11 @@ impl Writer {
                 match (self.way, then) {
                     (Way::Once, _) => call(code, pool, "count", "(I)V")?,
                     (Way::Slots, _) => call(code, pool, "countAt", "(JI)V")?,
-                    (Way::Rows(_, _, exit, _), Then::Leave) => call(code, pool, exit, "(JI)V")?,
-                    (Way::Rows(_, hit, ..), _) => {
-                        call(code, pool, hit, "(JI)J")?;
-                        local(code, LSTORE, s);
+                    (Way::Rows(_, _, exit, _), Then::Leave) => {
+                        self.call_engine(code, pool, exit, "(JI)V")?;
                     }
-                    (Way::Chosen(_, exit, _), Then::Leave) => call(code, pool, exit, "(JJI)V")?,
-                    (Way::Chosen(hit, ..), _) => {
-                        call(code, pool, hit, "(JJI)J")?;
+                    (Way::Rows(_, hit, ..), _) => {
+                        self.call_engine(code, pool, hit, "(JI)J")?;
                         local(code, LSTORE, s);
                     }
                 }
@@ -399,14 +396,9 @@ impl Writer {
                 code.push(ATHROW);
             }
             Probe::Caught { value, .. } => {
-                let caught = match self.way {
-                    Way::Rows(..) => Some(("caught", "(J)V")),
-                    Way::Chosen(..) => Some(("caughtBurst", "(JJ)V")),
-                    Way::Once | Way::Slots => None,
-                };
-                if let Some((name, descriptor)) = caught {
+                if matches!(self.way, Way::Rows(..)) {
                     self.load_state(code);
-                    call(code, pool, name, descriptor)?;
+                    call(code, pool, "caught", "(J)V")?;
                 }
                 self.start(code, pool, value)?;
             }
@@ -422,11 +414,23 @@ impl Writer {
         Ok(())
     }
 
+    /// Calls a method of [`Way::Rows`], in burst mode its variant for chosen activations.
+    fn call_engine(
+        &self,
+        code: &mut Vec<u8>,
+        pool: &mut Splicer<'_>,
+        name: &str,
+        descriptor: &str,
+    ) -> Result<(), Plain> {
+        if self.sampled {
+            call(code, pool, &format!("{name}Chosen"), descriptor)
+        } else {
+            call(code, pool, name, descriptor)
+        }
+    }
+
     /// What the helper's methods take first.
     fn load_state(&self, code: &mut Vec<u8>) {
-        if matches!(self.way, Way::Chosen(..)) {
-            local(code, LLOAD, self.s + 2);
-        }
         if self.way != Way::Once {
             local(code, LLOAD, self.s);
         }
@@ -439,14 +443,9 @@ impl Writer {
         self.load_turns(code);
         push(code, pool, id)?;
         match self.way {
-            Way::Chosen(_, _, run) => {
-                push(code, pool, self.paths)?;
-                call(code, pool, run, self.typed("(JJIIII)J", "(JJIJII)J"))?;
-                local(code, LSTORE, self.s);
-            }
             Way::Rows(_, _, _, Some(run)) => {
                 push(code, pool, self.paths)?;
-                call(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;
+                self.call_engine(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;
                 local(code, LSTORE, self.s);
             }
             _ => call(code, pool, "runAt", self.typed("(JIII)V", "(JIJI)V"))?,

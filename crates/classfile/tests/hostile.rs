@@ -5,6 +5,7 @@ mod generate;
 #[path = "support/mod.rs"]
 mod support;
 
+use borescope_classfile::insn::ICONST_0;
 use borescope_classfile::{ClassFile, MethodEdit, Splicer};
 use proptest::prelude::*;
 
@@ -57,6 +58,8 @@ fn use_it(bytes: &[u8]) -> Result<bool, TestCaseError> {
         let Some(code) = method.code() else { continue };
         let _ = (code.line_numbers(), code.exceptions().count());
         if support::heavy_edit(&class, i, &marker, &mut edit).is_ok() {
+            let _ = splicer.edit(i, &edit);
+            edit.keep_copy(&[ICONST_0]);
             let _ = splicer.edit(i, &edit);
         }
     }

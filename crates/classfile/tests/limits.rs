@@ -3,7 +3,7 @@
 #[path = "support/generate.rs"]
 mod generate;
 
-use borescope_classfile::insn::{ATHROW, INVOKESTATIC, JSR, NOP};
+use borescope_classfile::insn::{ATHROW, ICONST_0, INVOKESTATIC, JSR, NOP};
 use borescope_classfile::{At, ClassFile, Error, ExtraLocal, MethodEdit, Plain, Splicer};
 use generate::{Block, End, Program};
 
@@ -59,6 +59,52 @@ fn code_size() {
         outcome(&large.class, &entry(room + 1)),
         Err(Plain::CodeTooLarge)
     );
+}
+
+/// A copy of the old code counts, and the jump to it has 16 bits.
+#[test]
+fn a_copy() {
+    let kept = |len: usize| {
+        let mut edit = inserted(At::Entry, &vec![NOP; len]);
+        edit.keep_copy(&[ICONST_0]);
+        edit
+    };
+    let small = program(100).assemble();
+    let room = 8000 - 4 - 2 * small.code.len();
+    assert_eq!(outcome(&small.class, &kept(room)), Ok(()));
+    assert_eq!(
+        outcome(&small.class, &kept(room + 1)),
+        Err(Plain::HugeMethodLimit)
+    );
+    let large = program(8000).assemble();
+    // From the jump at 1 to the end of the edited code.
+    let room = 32767 - 3 - large.code.len();
+    assert_eq!(outcome(&large.class, &kept(room)), Ok(()));
+    assert_eq!(
+        outcome(&large.class, &kept(room + 1)),
+        Err(Plain::FarBranch)
+    );
+    let larger = program(31_000).assemble();
+    assert_eq!(
+        outcome(&larger.class, &kept(65_535 - 2 * larger.code.len())),
+        Err(Plain::CodeTooLarge)
+    );
+
+    let mut alone = MethodEdit::default();
+    assert!(alone.is_empty());
+    alone.keep_copy(&[ICONST_0]);
+    assert!(!alone.is_empty());
+    alone.clear();
+    assert!(alone.is_empty());
+
+    // The line of bci 0 is moved to bci 3: what comes before has none, and in a copy would get that of what stands before it.
+    let mut bytes = small.class.clone();
+    let second = 7 + 100u16;
+    let line = [&[0, 0, 0, 1][..], &second.to_be_bytes(), &[0, 2]].concat();
+    let at = bytes.windows(8).position(|part| part == line).unwrap();
+    bytes[at + 1] = 3;
+    assert_eq!(outcome(&bytes, &kept(0)), Err(Plain::NoLine));
+    assert_eq!(outcome(&bytes, &inserted(At::Entry, &[NOP])), Ok(()));
 }
 
 #[test]

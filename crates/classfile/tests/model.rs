@@ -1,6 +1,7 @@
 //! Splicing checked against an interpreter: with random code inserted at random places of random methods, the old instructions
 //! run in the old order in the old states and on the old lines, and each inserted marker runs exactly when its place says, covered
-//! by exactly the handlers that its place says. What no old handler catches goes through the handlers added for its place.
+//! by exactly the handlers that its place says. What no old handler catches goes through the handlers added for its place. Where a copy of the
+//! old code is kept and chosen, that runs as if nothing had been inserted.
 
 #[path = "support/generate.rs"]
 mod generate;
@@ -226,9 +227,19 @@ impl<'a> Machine<'a> {
         self.events
     }
 
-    /// Runs spliced code.
-    fn run(mut self) -> Vec<Event> {
-        let mut now = Some((0, Arrival::Entry));
+    /// Runs spliced code, from its test on where a copy of the old code is kept.
+    fn run(mut self, edited: Option<bool>) -> Vec<Event> {
+        let mut start = 0;
+        if let Some(edited) = edited {
+            let code = self.code.code;
+            assert_eq!(code[..2], [ICONST_0 + u8::from(edited), IFEQ]);
+            let Flow::Branch(copy) = insn::flow(code, 1).unwrap() else {
+                panic!("no jump")
+            };
+            assert!((0..4).all(|bci| self.covering(bci).is_empty()));
+            start = if edited { 4 } else { copy };
+        }
+        let mut now = Some((start, Arrival::Entry));
         let mut patience = Patience::default();
         while let Some((bci, _)) = now.filter(|_| patience.lasts(self.events.len())) {
             let at = usize::from(bci);
@@ -330,6 +341,7 @@ fn check(
     program: &Program,
     choices: &[(prop::sample::Index, usize)],
     unwind_choices: &[Vec<prop::sample::Index>],
+    edited: Option<bool>,
     arguments: [i32; 4],
 ) -> Result<Result<Vec<u8>, Plain>, TestCaseError> {
     let assembled = program.assemble();
@@ -339,6 +351,9 @@ fn check(
 
     let (mut edit, insertions) = edit_of(&places(&assembled.code), choices);
     let unwinds = unwinds_of(&assembled.code, unwind_choices, &mut edit);
+    if let Some(edited) = edited {
+        edit.keep_copy(&[ICONST_0 + u8::from(edited)]);
+    }
     let mut splicer = Splicer::new(&class);
     if let Err(plain) = splicer.edit(0, &edit) {
         prop_assert_eq!(splicer.finish(), assembled.class.clone());
@@ -346,8 +361,21 @@ fn check(
     }
     let spliced = splicer.finish();
     let new = ClassFile::parse(&spliced).unwrap();
+    let (insertions, unwinds) = match edited {
+        Some(false) => (vec![], vec![]),
+        _ => (insertions, unwinds),
+    };
+    if edited.is_some() {
+        prop_assert!(
+            new.methods()[0]
+                .code()
+                .unwrap()
+                .code
+                .ends_with(&assembled.code)
+        );
+    }
     let expected = Machine::new(&class, arguments).expect(&insertions, &unwinds);
-    let actual = Machine::new(&new, arguments).run();
+    let actual = Machine::new(&new, arguments).run(edited);
     let events = expected.len().min(EVENTS);
     prop_assert_eq!(&actual[..actual.len().min(EVENTS)], &expected[..events]);
     Ok(Ok(spliced))
@@ -380,9 +408,10 @@ proptest! {
         program in generate::program(1..10, 30),
         choices in choices(40, 40),
         unwinds in unwind_choices(),
+        edited in any::<Option<bool>>(),
         arguments in small(),
     ) {
-        let spliced = check(&program, &choices, &unwinds, arguments)?;
+        let spliced = check(&program, &choices, &unwinds, edited, arguments)?;
         prop_assert!(spliced.is_ok(), "{:?}", spliced);
     }
 }
@@ -396,10 +425,11 @@ proptest! {
         mut program in generate::program(4..20, 1000),
         choices in choices(60, 1500),
         unwinds in unwind_choices(),
+        edited in any::<Option<bool>>(),
         arguments in small(),
     ) {
         program.blocks[2].padding += 9000;
-        match check(&program, &choices, &unwinds, arguments)? {
+        match check(&program, &choices, &unwinds, edited, arguments)? {
             Ok(_) | Err(Plain::CodeTooLarge | Plain::FarBranch) => {}
             Err(plain) => prop_assert!(false, "{}", plain),
         }
@@ -452,7 +482,7 @@ fn jumps_over_the_middle_of_a_long_method() {
                 let spliced = splicer.finish();
                 let new = ClassFile::parse(&spliced).unwrap();
                 let expected = Machine::new(&class, arguments).expect(&insertions, &[]);
-                assert_eq!(Machine::new(&new, arguments).run(), expected);
+                assert_eq!(Machine::new(&new, arguments).run(None), expected);
                 let new_code = new.methods()[0].code().unwrap().code;
                 let wide = insn::insns(new_code).filter(|item| item.as_ref().unwrap().1 == GOTO_W);
                 assert!(

@@ -172,6 +172,7 @@ fn spliced_classes_read_alike() {
     for bytes in support::data() {
         before += compare(&bytes);
         after += compare(&support::heavy(&bytes, &mut outcome));
+        compare(&support::heavy_with(Some(false), &bytes, &mut outcome));
     }
     assert!(outcome.plain.is_empty(), "{outcome:?}");
     assert!(before > 50 && after > before, "{before} {after}");
@@ -187,6 +188,7 @@ fn spliced_classes_read_alike() {
             .class;
         compare(&bytes);
         compare(&support::heavy(&bytes, &mut outcome));
+        compare(&support::heavy_with(Some(true), &bytes, &mut outcome));
     }
     assert!(outcome.plain.is_empty(), "{outcome:?}");
 }

@@ -6,7 +6,7 @@ mod generate;
 #[path = "support/mod.rs"]
 mod support;
 
-use borescope_classfile::{At, ClassFile, Splicer};
+use borescope_classfile::{At, ClassFile, Splicer, insn};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::fs;
@@ -66,23 +66,37 @@ fn java(jdk: &Path, class_path: &Path, args: &[&Path]) -> String {
 fn heavily_edited_code_verifies_and_behaves_as_before() {
     let jdks = jdks();
     let dir = tempfile::tempdir().unwrap();
-    let (original, spliced) = (dir.path().join("original"), dir.path().join("spliced"));
-    fs::create_dir(&spliced).unwrap();
+    let original = dir.path().join("original");
     compile(&jdks[0], "Shapes.java", &original);
     compile(&jdks[0], "LinkAll.java", dir.path());
-    let mut outcome = support::Outcome::default();
-    for file in fs::read_dir(&original).unwrap() {
-        let file = file.unwrap();
-        let bytes = support::heavy(&fs::read(file.path()).unwrap(), &mut outcome);
-        fs::write(spliced.join(file.file_name()), bytes).unwrap();
+    // Without a copy of the old code; with one that runs; with one that does not.
+    for (name, edited) in [
+        ("spliced", None),
+        ("copy", Some(false)),
+        ("beside", Some(true)),
+    ] {
+        let spliced = dir.path().join(name);
+        fs::create_dir(&spliced).unwrap();
+        let mut outcome = support::Outcome::default();
+        for file in fs::read_dir(&original).unwrap() {
+            let file = file.unwrap();
+            let old = fs::read(file.path()).unwrap();
+            let bytes = support::heavy_with(edited, &old, &mut outcome);
+            fs::write(spliced.join(file.file_name()), bytes).unwrap();
+        }
+        assert!(outcome.plain.is_empty(), "{outcome:?}");
+        assert!(outcome.edited > 15, "{outcome:?}");
+        runs_as_before(&jdks, dir.path(), &original, &spliced);
     }
-    assert!(outcome.plain.is_empty(), "{outcome:?}");
-    assert!(outcome.edited > 15, "{outcome:?}");
-    for jdk in &jdks {
+}
+
+/// What is spliced verifies, prints what the original prints, and is compiled.
+fn runs_as_before(jdks: &[PathBuf], tools: &Path, original: &Path, spliced: &Path) {
+    for jdk in jdks {
         let main = Path::new("Shapes");
-        let expected = java(jdk, &original, &[main]);
+        let expected = java(jdk, original, &[main]);
         assert!(expected.lines().count() > 10);
-        assert_eq!(java(jdk, &spliced, &[main]), expected);
+        assert_eq!(java(jdk, spliced, &[main]), expected);
         // C2 compiles the method with monitors: structured locking holds.
         let mut command = Command::new(jdk.join("bin/java"));
         command.args([
@@ -91,17 +105,17 @@ fn heavily_edited_code_verifies_and_behaves_as_before() {
             "-Xbatch",
             "-cp",
         ]);
-        let log = output(command.arg(&spliced).arg("Shapes"));
+        let log = output(command.arg(spliced).arg("Shapes"));
         assert!(log.contains("Shapes::locked"), "{log}");
         let skipped = |line: &&str| line.contains("Shapes") && line.contains("COMPILE SKIPPED");
         assert_eq!(log.lines().find(skipped), None);
-        let count = fs::read_dir(&spliced).unwrap().count();
-        let linked = java(jdk, dir.path(), &[Path::new("LinkAll"), &spliced]);
+        let count = fs::read_dir(spliced).unwrap().count();
+        let linked = java(jdk, tools, &[Path::new("LinkAll"), spliced]);
         assert_eq!(linked, format!("linked\t{count}\n"));
     }
 }
 
-/// Random methods with frames and without, heavily edited; and some that grow past 32 KB.
+/// Random methods with frames and without, heavily edited, every other one with a copy of the old code; and some that grow past 32 KB.
 #[test]
 fn generated_code_verifies() {
     let jdks = jdks();
@@ -136,6 +150,8 @@ fn generated_code_verifies() {
             let code = class.methods()[0].code().unwrap();
             edit.insert(At::Entry, &[0; 100]);
             edit.insert(At::Before(code.line_numbers()[3].0), &[0; 30_000]);
+        } else if i % 2 == 0 {
+            edit.keep_copy(&[insn::ICONST_0]);
         }
         match splicer.edit(0, &edit) {
             Ok(()) => long += usize::from(is_long),

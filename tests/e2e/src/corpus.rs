@@ -84,7 +84,7 @@ impl Tally {
     }
 }
 
-/// Splices and instruments every class of `jar`, engines by turns from `first` on, and writes the instrumented classes to a jar `out` and a
+/// Splices and instruments every class of `jar`, engines and burst mode by turns from `first` on, and writes the instrumented classes to a jar `out` and a
 /// job for the `Link` driver to `job`.
 pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &Path) -> Tally {
     let mut tally = Tally::default();
@@ -112,7 +112,9 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
                 .count() as u64;
             return;
         }
-        let engine = ENGINES[(first + entries.len()) % ENGINES.len()];
+        // After the engines comes burst mode, twice: seven turns, so that each meets all that goes by twos and threes below.
+        let turn = (first + entries.len()) % (ENGINES.len() + 2);
+        let engine = ENGINES.get(turn).copied().unwrap_or(Engine::Automaton);
         // Every other class with all its methods and all its branches.
         let whole = entries.len() % 2 == 0;
         let settings = Settings {
@@ -120,7 +122,7 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
             k: if entries.len() % 3 == 0 { 1 } else { 4 },
             merge: !whole,
             straight_line: whole,
-            burst: false,
+            burst: turn >= ENGINES.len(),
         };
         let done = instrumenter
             .instrument(&class, settings, numbered)

@@ -38,7 +38,7 @@ fn class_path(jar: &Path) -> String {
         .join(":")
 }
 
-/// Instruments the jars, engines by turns from `first` on, and has a JDK link all classes.
+/// Instruments the jars, engines and burst mode by turns from `first` on, and has a JDK link all classes.
 fn verified(jdk: u32, first: usize, jars: &[(PathBuf, String)]) {
     let dir = tempfile::tempdir().expect("temporary directory");
     let mut total = Tally::default();

@@ -1,5 +1,6 @@
 //! The attributes of a Code attribute that hold code positions (JVMS 4.7.4, 4.7.12 to 4.7.14, 4.7.20).
 
+use super::copy::Copied;
 use super::frames::{FrameReader, FrameWriter, OBJECT, Types, UNINITIALIZED_THIS};
 use super::layout::Layout;
 use super::{MethodEdit, Plain, Splicer};
@@ -24,6 +25,7 @@ impl Splicer<'_> {
         code: &Code,
         edit: &MethodEdit,
         layout: &Layout,
+        copied: Option<Copied>,
     ) -> Result<(), Plain> {
         let needs_frames = self.class.major() > 50;
         if needs_frames && !code.has_stack_map() && !layout.taken.is_empty() {
@@ -46,34 +48,44 @@ impl Splicer<'_> {
                     self.buffers
                         .edited
                         .extend(&code.attributes[start..start + 6]);
-                    self.frames(method, code, edit, layout, contents)?;
+                    self.frames(method, code, edit, layout, copied, contents)?;
                     let len = (self.buffers.edited.len() - at - 6) as u32;
                     self.buffers.edited[at + 2..at + 6].copy_from_slice(&len.to_be_bytes());
                 }
                 _ => {
                     self.buffers.edited.extend(&code.attributes[start..r.at()]);
-                    let copy = &mut self.buffers.edited[at + 6..];
-                    match name {
-                        b"LineNumberTable" => move_lines(contents, copy, layout)?,
+                    let moved = &mut self.buffers.edited[at + 6..];
+                    let entry = match name {
+                        b"LineNumberTable" => {
+                            move_lines(contents, moved, layout)?;
+                            4
+                        }
                         b"LocalVariableTable" | b"LocalVariableTypeTable" => {
-                            move_variables(contents, copy, layout)?;
+                            move_variables(contents, moved, layout)?;
+                            10
                         }
+                        // Those of the copy are left out: nothing looks there for them, and the old ones stay right.
                         b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
-                            move_annotations(contents, copy, layout)?;
+                            move_annotations(contents, moved, layout)?;
+                            continue;
                         }
-                        _ => {}
+                        _ => continue,
+                    };
+                    if let Some(copied) = copied {
+                        add_copied(contents, entry, at, &mut self.buffers.edited, &copied)?;
                     }
                 }
             }
         }
-        if !edit.unwinds.is_empty() && self.class.major() >= 50 && !code.has_stack_map() {
+        let new_frames = !edit.unwinds.is_empty() || copied.is_some();
+        if new_frames && self.class.major() >= 50 && !code.has_stack_map() {
             // A method without jumps and handlers had no need of frames.
             count = count.checked_add(1).ok_or(Plain::HandlersFull)?;
             let name = self.utf8("StackMapTable")?;
             self.buffers.edited.extend(name.to_be_bytes());
             let at = self.buffers.edited.len();
             self.buffers.edited.extend([0; 4]);
-            self.frames(method, code, edit, layout, &[0, 0])?;
+            self.frames(method, code, edit, layout, copied, &[0, 0])?;
             let len = (self.buffers.edited.len() - at - 4) as u32;
             self.buffers.edited[at..at + 4].copy_from_slice(&len.to_be_bytes());
         }
@@ -88,6 +100,7 @@ impl Splicer<'_> {
         code: &Code,
         edit: &MethodEdit,
         layout: &Layout,
+        copied: Option<Copied>,
         table: &[u8],
     ) -> Result<(), Plain> {
         let mut buffers = std::mem::take(&mut self.buffers.frames);
@@ -102,10 +115,10 @@ impl Splicer<'_> {
         } else {
             self.class_named(b"java/lang/Throwable")?
         };
-        // Only frames that refer to the initial frame need it.
-        let relative = table.get(2).is_some_and(|&tag| tag != 255);
+        // Only frames that refer to the initial frame need it, and the copy, which begins with it.
+        let needed = table.get(2).is_some_and(|&tag| tag != 255) || copied.is_some();
         initial.clear();
-        if relative {
+        if needed {
             self.initial_frame(method, initial)?;
         }
         let moved = |bci| layout.position_of_instruction(bci);
@@ -127,11 +140,10 @@ impl Splicer<'_> {
             locals.clone_from(initial);
         }
 
-        let initial = relative.then_some(&*initial);
         let mut writer = FrameWriter::new(
             &mut self.buffers.edited,
             last_locals,
-            initial,
+            needed.then_some(&*initial),
             code.max_locals,
             edit.extra_locals,
         );
@@ -176,6 +188,22 @@ impl Splicer<'_> {
             stack.push(OBJECT, Some(throwable));
             writer.frame(handler as u16, locals, stack)?;
             handler += unwind.code.len() as u32;
+        }
+        if let Some(copied) = copied {
+            writer.leave_out_extra();
+            locals.clone_from(initial);
+            stack.clear();
+            let at = |bci| layout.check_start(bci).map(|bci| copied.at(bci));
+            let mut reader = FrameReader::new(table, locals, stack)?;
+            let mut next = reader.next(&at)?;
+            // A frame at bci 0 suits the state at the entry, as the method falls into it there.
+            if next != Some(0) || copied.entry != copied.start {
+                writer.frame(copied.entry as u16, initial, &Types::default())?;
+            }
+            while let Some(bci) = next {
+                writer.frame(copied.at(bci), reader.locals, reader.stack)?;
+                next = reader.next(&at)?;
+            }
         }
         writer.finish();
         self.buffers.frames = buffers;
@@ -231,6 +259,40 @@ fn move_lines(contents: &[u8], copy: &mut [u8], layout: &Layout) -> Result<(), P
         put(copy, at, range_start(layout, r.u2()?)?);
         r.u2()?;
     }
+    Ok(())
+}
+
+/// Adds the copy's entries to a LineNumberTable or one of variables, each so many bytes long, behind those that were moved. The attribute begins at
+/// `at` and ends at the end of `out`.
+fn add_copied(
+    contents: &[u8],
+    entry: usize,
+    at: usize,
+    out: &mut Vec<u8>,
+    copied: &Copied,
+) -> Result<(), Plain> {
+    let mut r = Reader::new(contents);
+    let count = r.u2()?;
+    let entries = r.take(entry * usize::from(count))?;
+    if r.left() > 0 {
+        return Err(Error::Format("bytes after the last line or variable").into());
+    }
+    for old in entries.chunks_exact(entry) {
+        let mut r = Reader::new(old);
+        let start = r.u2()?;
+        let new_start = copied.range_start(start);
+        out.extend(new_start.to_be_bytes());
+        if entry > 4 {
+            // Moving the edited code's entries has checked that the range ends within the code.
+            let new_end = copied.at(start + r.u2()?);
+            out.extend((new_end - new_start).to_be_bytes());
+        }
+        out.extend(&old[r.at()..]);
+    }
+    let count = count.checked_mul(2).ok_or(Plain::TableFull)?;
+    put(out, at + 6, count);
+    let len = (out.len() - at - 6) as u32;
+    out[at + 2..at + 6].copy_from_slice(&len.to_be_bytes());
     Ok(())
 }
 

@@ -268,6 +268,12 @@ impl<'a> FrameWriter<'a> {
         Ok(())
     }
 
+    /// From here on, frames are without the extra locals.
+    pub(super) fn leave_out_extra(&mut self) {
+        self.extra = &[];
+        self.last_known = false;
+    }
+
     /// Writes the count.
     pub(super) fn finish(self) {
         self.out[self.start..self.start + 2].copy_from_slice(&self.count.to_be_bytes());

@@ -114,6 +114,11 @@ impl Layout {
         self.label.last().copied().unwrap_or(0)
     }
 
+    /// Whether the method has a switch.
+    pub(super) fn has_switch(&self) -> bool {
+        self.jumps.iter().any(|jump| jump.kind == JumpKind::Switch)
+    }
+
     /// Whether some Taken code is not in front of its target.
     pub(super) fn has_far(&self) -> bool {
         self.has_far
@@ -176,7 +181,7 @@ impl Layout {
         Ok(())
     }
 
-    fn check_start(&self, bci: u16) -> Result<u16, Plain> {
+    pub(super) fn check_start(&self, bci: u16) -> Result<u16, Plain> {
         match self.flags.get(usize::from(bci)) {
             Some(flags) if flags & START != 0 => Ok(bci),
             _ => Err(Plain::Malformed(Error::Format(
@@ -309,7 +314,7 @@ impl Layout {
     /// Computes positions from the sites.
     fn assign(&mut self, code: &[u8], edit: &MethodEdit) -> Result<(), Plain> {
         self.label.clear();
-        let mut new = 0u32;
+        let mut new = edit.test_len();
         for site in &mut self.sites {
             let bci = u32::from(site.bci);
             let old = self.label.len() as u32;
@@ -450,6 +455,10 @@ impl Layout {
         out: &mut Vec<u8>,
     ) -> Result<(), Plain> {
         let base = out.len();
+        if let Some(test) = edit.test() {
+            out.extend(test);
+            out.extend([IFEQ, 0, 0]); // the copy's place is not known here
+        }
         let mut copied = 0;
         for site in &self.sites {
             let bci = usize::from(site.bci);

@@ -29,8 +29,20 @@
 //!
 //! Handlers added by [`MethodEdit::unwind`] stand behind the last instruction, their exception table entries behind the method's own. Their frame
 //! keeps nothing of the method's locals (all Top), so it suits the state of every instruction that they cover.
+//!
+//! With [`MethodEdit::keep_copy`] the old code stands once more behind everything, and a test at the entry chooses:
+//!
+//! ```text
+//!     test; ifeq COPY         before the Entry code
+//!     the edited code and the added handlers
+//!  COPY: up to 3 nops         so that a switch, padded to 4 bytes, keeps its bytes
+//!     the old code            bcis, jumps within it, handlers, lines and variables as they were, all moved by one distance
+//! ```
+//!
+//! The copy has frames without the extra locals, its exception table entries stand behind all others, and no added handler covers it.
 
 mod attributes;
+mod copy;
 mod frames;
 mod layout;
 
@@ -40,6 +52,7 @@ use std::ops::Range;
 use crate::Error;
 use crate::class::ClassFile;
 use crate::mutf8;
+use copy::Copied;
 use layout::Layout;
 
 /// Why a method stays as it is. `Display` gives the words that reports show.
@@ -72,6 +85,12 @@ pub enum Plain {
     /// No StackMapTable frame at a jump target, in a class that needs one.
     #[error("a jump target has no stack map frame")]
     NoFrame,
+    /// A copy of its code would get a line where the code has none: before the first line, as HotSpot looks for the entry next before a bci.
+    #[error("it has code before its first line number")]
+    NoLine,
+    /// A table of lines or variables that would pass 65535 entries.
+    #[error("it has no room for more line numbers or variables")]
+    TableFull,
     /// Abstract or native, or the index is beyond the last method.
     #[error("it has no code")]
     NoCode,
@@ -130,6 +149,8 @@ pub struct MethodEdit {
     unwinds: Vec<Unwind>,
     /// Bcis covered by the handlers in `unwinds`.
     unwind_ranges: Vec<(u16, u16)>,
+    /// In `code`: what chooses between the edited code and the copy.
+    test: Option<Range<usize>>,
 }
 
 /// An exception handler to add.
@@ -150,6 +171,7 @@ impl MethodEdit {
         self.code.clear();
         self.unwinds.clear();
         self.unwind_ranges.clear();
+        self.test = None;
     }
 
     /// Adds code.
@@ -173,9 +195,27 @@ impl MethodEdit {
         });
     }
 
+    /// Keeps the code as it was beside the edited one. `test` runs first of all when the method is entered, covered by nothing, and leaves an int
+    /// on the stack: where that is 0, the activation runs in the copy and meets nothing that was inserted. It may set extra locals.
+    pub fn keep_copy(&mut self, test: &[u8]) {
+        let start = self.code.len();
+        self.code.extend_from_slice(test);
+        self.test = Some(start..self.code.len());
+    }
+
     /// Whether nothing was inserted.
     pub fn is_empty(&self) -> bool {
-        self.insertions.is_empty() && self.unwinds.is_empty()
+        self.insertions.is_empty() && self.unwinds.is_empty() && self.test.is_none()
+    }
+
+    /// What chooses between the edited code and the copy, without the jump.
+    fn test(&self) -> Option<&[u8]> {
+        self.test.clone().map(|range| &self.code[range])
+    }
+
+    /// Bytes before the Entry code: the test and its jump.
+    fn test_len(&self) -> u32 {
+        self.test().map_or(0, |test| test.len() as u32 + 3)
     }
 
     /// Bytes of the handlers added.
@@ -358,12 +398,19 @@ impl<'a> Splicer<'a> {
             .max(u16::from(!edit.unwinds.is_empty())) // the exception
             .checked_add(edit.extra_stack)
             .ok_or(Plain::StackFull)?;
-        let handlers = u16::try_from(code.exceptions().len() + edit.unwind_ranges.len())
-            .map_err(|_| Plain::HandlersFull)?;
+        let own = code.exceptions().len() * if edit.test.is_some() { 2 } else { 1 };
+        let handlers =
+            u16::try_from(own + edit.unwind_ranges.len()).map_err(|_| Plain::HandlersFull)?;
 
         let has_frames = class.major() >= 50 && code.has_stack_map();
         layout.plan(&code, edit, has_frames)?;
-        let code_len = layout.len() + edit.unwind_len();
+        let mut code_len = layout.len() + edit.unwind_len();
+        let copied = (edit.test.is_some())
+            .then(|| Copied::plan(&code, code_len, layout))
+            .transpose()?;
+        if let Some(copied) = copied {
+            code_len = copied.end();
+        }
         if code_len > 0xffff {
             return Err(Plain::CodeTooLarge);
         }
@@ -378,9 +425,14 @@ impl<'a> Splicer<'a> {
         self.buffers.edited.extend(max_stack.to_be_bytes());
         self.buffers.edited.extend(max_locals.to_be_bytes());
         self.buffers.edited.extend(code_len.to_be_bytes());
+        let base = self.buffers.edited.len();
         layout.emit(code.code, edit, &mut self.buffers.edited)?;
         for unwind in &edit.unwinds {
             self.buffers.edited.extend(&edit.code[unwind.code.clone()]);
+        }
+        if let Some(copied) = copied {
+            let edited = &mut self.buffers.edited;
+            copied.emit(code.code, edit.test_len(), base, edited)?;
         }
         self.buffers.edited.extend(handlers.to_be_bytes());
         for entry in code.exceptions() {
@@ -409,7 +461,14 @@ impl<'a> Splicer<'a> {
             }
             handler += unwind.code.len() as u32;
         }
-        self.attributes(method, &code, edit, layout)?;
+        for entry in code.exceptions().filter(|_| copied.is_some()) {
+            for bci in [entry.start, entry.end, entry.handler] {
+                let moved = copied.map_or(bci, |copied| copied.at(bci));
+                self.buffers.edited.extend(moved.to_be_bytes());
+            }
+            self.buffers.edited.extend(entry.catch_type.to_be_bytes());
+        }
+        self.attributes(method, &code, edit, layout, copied)?;
         let len = (self.buffers.edited.len() - start - 6) as u32;
         self.buffers.edited[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
         Ok(())

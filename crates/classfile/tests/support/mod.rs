@@ -144,6 +144,11 @@ fn unwind_everything(
 
 /// The class with [`heavy_edit`] in every method that allows it.
 pub fn heavy(bytes: &[u8], outcome: &mut Outcome) -> Vec<u8> {
+    heavy_with(None, bytes, outcome)
+}
+
+/// As [`heavy`]; with `Some` the methods keep a copy of their code, which runs if it is `Some(false)`.
+pub fn heavy_with(edited: Option<bool>, bytes: &[u8], outcome: &mut Outcome) -> Vec<u8> {
     let class = ClassFile::parse(bytes).expect("a class file");
     let mut splicer = Splicer::new(&class);
     let marker = marker(&mut splicer).expect("room in the pool");
@@ -152,7 +157,12 @@ pub fn heavy(bytes: &[u8], outcome: &mut Outcome) -> Vec<u8> {
         if method.code().is_none() {
             continue;
         }
-        match heavy_edit(&class, i, &marker, &mut edit).and_then(|()| splicer.edit(i, &edit)) {
+        let filled = heavy_edit(&class, i, &marker, &mut edit);
+        if let Some(edited) = edited {
+            let [a, b, c] = marker;
+            edit.keep_copy(&[a, b, c, insn::ICONST_0 + u8::from(edited)]);
+        }
+        match filled.and_then(|()| splicer.edit(i, &edit)) {
             Ok(()) => outcome.edited += 1,
             Err(plain) => *outcome.plain.entry(plain.to_string()).or_default() += 1,
         }

@@ -238,7 +238,7 @@ public final class BorescopeProbe {
         }
         s = hit(s, r);
         if (n > WINDOW) {
-            return n == 1 ? s : slotted(s, n - 1, c);
+            return n == 1 ? s : WINDOW == 0 ? again(s, n - 1, c) : slotted(s, n - 1, c);
         }
         if (n == 1 || n - 1 > SHORT) {
             return n == 1 ? s : turns(s, n - 1, c);
@@ -259,6 +259,16 @@ public final class BorescopeProbe {
             return -next;
         }
         return missRun(s, m, c);
+    }
+
+    /** k = 1 (only in burst mode: else such methods count in slots): a row has no run slot, and one edge for c. */
+    private static long again(long s, long m, int c) {
+        long e = edgeAt(s, c);
+        if (U.getLong(e) <= 0) {
+            return missRun(s, m, c);
+        }
+        increment(m, e + 8);
+        return s;
     }
 
     /** Turn by turn. */
@@ -371,8 +381,7 @@ public final class BorescopeProbe {
         }
     }
 
-    // ---- burst mode: a random share of activations counts in rows. `e` = what the entry gave, 0 = not chosen: it never changes, so C2 can
-    // take the test out of loops
+    // ---- burst mode: a random share of activations counts in rows; the others run in a copy of the method's code that has no probes
 
     /** Entry of an activation: 0 = not chosen, else the state before any path ended, in one of the method's groups. */
     public static long enterBurst(int slot) {
@@ -421,103 +430,47 @@ public final class BorescopeProbe {
         return entered(slot, block + ((long) slot << 3));
     }
 
-    /** As {@link #hit}. */
-    @ForceInline
-    public static long hitBurst(long e, long s, int r) {
-        return e == 0 ? s : hitChosen(s, r);
-    }
+    // What the probes of a chosen activation call, as without burst mode, but never inlined: C2 would inline it at a share of 1/64 yet
+    // (MinInlineFrequencyRatio), into a copy that is run so seldom.
 
     @DontInline
-    private static long hitChosen(long s, int r) {
+    public static long hitChosen(long s, int r) {
         return hit(s, r);
     }
 
-    /** As {@link #exit}. */
-    @ForceInline
-    public static void exitBurst(long e, long s, int r) {
-        if (e != 0) {
-            exitChosen(s, r);
-        }
-    }
-
     @DontInline
-    private static void exitChosen(long s, int r) {
+    public static void exitChosen(long s, int r) {
         exit(s, r);
     }
 
-    /** As {@link #run}. */
-    @ForceInline
-    public static long runBurst(long e, long s, int r, int n, int c, int p) {
-        return e == 0 ? s : runChosen(s, r, n & 0xffffffffL, c, p);
-    }
-
-    /** As above. */
-    @ForceInline
-    public static long runBurst(long e, long s, int r, long n, int c, int p) {
-        return e == 0 ? s : runChosen(s, r, n, c, p);
+    @DontInline
+    public static long runChosen(long s, int r, int n, int c, int p) {
+        return run(s, r, n, c, p);
     }
 
     @DontInline
-    private static long runChosen(long s, int r, long n, int c, int p) {
-        if (WINDOW > 0 || n < 2) {
-            return run(s, r, n, c, p);
-        }
-        // k = 1: a row has no run slot, and one edge for c.
-        s = hit(s, r);
-        long e = edgeAt(s, c);
-        if (U.getLong(e) <= 0) {
-            return missRun(s, n - 1, c);
-        }
-        increment(n - 1, e + 8);
-        return s;
-    }
-
-    /** As {@link #hitHash}. */
-    @ForceInline
-    public static long hitHashBurst(long e, long s, int r) {
-        return e == 0 ? s : hitHashChosen(s, r);
+    public static long runChosen(long s, int r, long n, int c, int p) {
+        return run(s, r, n, c, p);
     }
 
     @DontInline
-    private static long hitHashChosen(long s, int r) {
+    public static long hitHashChosen(long s, int r) {
         return hitHash(s, r);
     }
 
-    /** As {@link #exitHash}. */
-    @ForceInline
-    public static void exitHashBurst(long e, long s, int r) {
-        if (e != 0) {
-            exitHashChosen(s, r);
-        }
-    }
-
     @DontInline
-    private static void exitHashChosen(long s, int r) {
+    public static void exitHashChosen(long s, int r) {
         exitHash(s, r);
     }
 
-    /** As {@link #runHash}. */
-    @ForceInline
-    public static long runHashBurst(long e, long s, int r, int n, int c, int p) {
-        return e == 0 ? s : runHashChosen(s, r, n & 0xffffffffL, c, p);
-    }
-
-    /** As above. */
-    @ForceInline
-    public static long runHashBurst(long e, long s, int r, long n, int c, int p) {
-        return e == 0 ? s : runHashChosen(s, r, n, c, p);
-    }
-
     @DontInline
-    private static long runHashChosen(long s, int r, long n, int c, int p) {
+    public static long runHashChosen(long s, int r, int n, int c, int p) {
         return runHash(s, r, n, c, p);
     }
 
-    /** As {@link #caught}. */
-    public static void caughtBurst(long e, long s) {
-        if (e != 0) {
-            caught(s);
-        }
+    @DontInline
+    public static long runHashChosen(long s, int r, long n, int c, int p) {
+        return runHash(s, r, n, c, p);
     }
 
     // ---- k-SF as published: state = (beta << 32 | tau), offsets / 16; at first tau = the method's root row
