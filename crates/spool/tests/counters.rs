@@ -382,8 +382,8 @@ fn the_header_is_checked() {
         "does not begin with the magic number of this version"
     );
     assert_eq!(
-        with(layout::header::ENGINE, 4),
-        "impossible ENGINE 4 in the header"
+        with(layout::header::ENGINE, 5),
+        "impossible ENGINE 5 in the header"
     );
     assert_eq!(with(layout::header::K, 0), "impossible K 0 in the header");
     assert_eq!(with(layout::header::K, 65), "impossible K 65 in the header");
