@@ -156,7 +156,7 @@ fn no_java_no_agent_no_directory_are_exit_code_2() {
 fn a_copy_without_its_agent_says_where_it_looked() {
     let w = World::new();
     w.java(0);
-    fs::copy(env!("CARGO_BIN_EXE_borescope"), w.path("bin/borescope")).unwrap();
+    w.install(env!("CARGO_BIN_EXE_borescope"), "borescope");
     let run = || {
         Ran::new(
             w.command("borescope")

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use borescope_profile::{Checksum, Error, Existing, Manifest, Profile, seal};
+use borescope_profile::{Checksum, Error, Existing, Manifest, Profile, SCHEMA, seal};
 use borescope_spool::layout::Engine;
 use common::{CASES, WORKED, counters, log, sealed};
 use proptest::prelude::*;
@@ -249,8 +249,9 @@ fn damage_is_named_by_file() {
         }
     }
     let manifest = fs::read_to_string(out.join("manifest.json")).unwrap();
-    for other in [1, 3] {
-        let other_schema = manifest.replace("\"schema\": 2", &format!("\"schema\": {other}"));
+    for other in [SCHEMA - 1, SCHEMA + 1] {
+        let ours = format!("\"schema\": {SCHEMA}");
+        let other_schema = manifest.replace(&ours, &format!("\"schema\": {other}"));
         assert!(matches!(
             fails("manifest.json", Some(other_schema.as_bytes())),
             Error::Schema { found, .. } if found == other

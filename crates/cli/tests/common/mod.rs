@@ -7,7 +7,6 @@ use borescope_spool::meta::{Class, Counting, Method, Record, Target};
 use borescope_spool::testing::{Builder, worked_example};
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -43,9 +42,18 @@ impl World {
 
     /// A script in `bin`, which is first on PATH; `agent OPTIONS` in it leaves a spool.
     pub fn script(&self, name: &str, body: &str) -> PathBuf {
+        let text = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&text, format!("{AGENT}{body}\n")).unwrap();
+        self.install(&text, name)
+    }
+
+    /// Copies an executable to `bin`, in another process: as Linux runs no file that is open for writing, and what another thread of
+    /// ours starts meanwhile would inherit our open file for a moment.
+    pub fn install(&self, from: impl AsRef<Path>, name: &str) -> PathBuf {
         let path = self.path("bin").join(name);
-        fs::write(&path, format!("{AGENT}{body}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = Command::new("install");
+        command.args(["-m", "755"]).arg(from.as_ref()).arg(&path);
+        assert!(command.status().unwrap().success());
         path
     }
 

@@ -127,7 +127,7 @@ pub fn profile(k: u32, samples: &[Sample]) -> Profile {
 pub fn manifest(k: u32, totals: Totals) -> Manifest {
     Manifest {
         borescope: "0.1.0".to_owned(),
-        schema: 2,
+        schema: borescope_profile::SCHEMA,
         target: Target {
             pid: 4711,
             jdk: "21.0.8".to_owned(),
