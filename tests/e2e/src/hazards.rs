@@ -5,6 +5,7 @@ use crate::expect::{Seen, Target};
 use crate::report::Report;
 use crate::witness::{Record, watch};
 use crate::{borescope_paths, borescope_report, java, javac, output, root, sources};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -12,6 +13,48 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The classes that are watched and profiled; the helpers in package `tools` are not.
 const CLASSES: &str = "hazards.*";
+
+/// The targets that run one after another in one JVM.
+pub const TOGETHER: [&str; 38] = [
+    "Straight",
+    "Branches",
+    "Loops",
+    "LoopAtZero",
+    "Nested",
+    "WorkedExample",
+    "Catching",
+    "Finally",
+    "Synced",
+    "Unwinding",
+    "Recursion",
+    "Switches",
+    "LocalReuse",
+    "Constructors",
+    "Members",
+    "Lambdas",
+    "ManyPaths",
+    "BigSwitch",
+    "Threads",
+    "VirtualThreads",
+    "Reflective",
+    "TwoLoaders",
+    "Unloading",
+    "Hidden",
+    "OldVersions",
+    "Irreducible",
+    "DeadCode",
+    "Subroutines",
+    "WideLocals",
+    "HugeMethods",
+    "FarBranches",
+    "StackOverflow",
+    "Reflection",
+    "Hot",
+    "RunLoops",
+    "Diamonds",
+    "Leaves",
+    "LeafThreads",
+];
 
 /// The compiled targets and their comments.
 pub struct Suite {
@@ -97,12 +140,19 @@ impl Job<'_> {
 
     /// Profiles the targets; returns what they printed and the report.
     pub fn profile(&self, engine: &str, k: u32, asked: Asked) -> (Output, Report) {
+        let (run, report) = self.profile_with(k, engine, &asked.options());
+        let report = Report::read(&report);
+        assert_eq!(report.k, k as usize, "k of the report");
+        (run, report)
+    }
+
+    /// As [`Self::profile`], with options of the command line and the report as it is.
+    pub fn profile_with(&self, k: u32, engine: &str, options: &[&str]) -> (Output, Value) {
         let folder = suite().scratch().join("profile");
-        let mut command = borescope_paths(k, engine, &asked.options(), &[CLASSES], &folder);
+        let mut command = borescope_paths(k, engine, options, &[CLASSES], &folder);
         self.environment(command.arg(java(self.jdk)).args(self.arguments()));
         let run = output(&mut command);
-        let report = Report::read(&borescope_report(&folder));
-        assert_eq!(report.k, k as usize, "k of the report");
+        let report = borescope_report(&folder);
         std::fs::remove_dir_all(&folder).expect("a profile can be removed");
         (run, report)
     }

@@ -1,6 +1,7 @@
 //! Burst mode on real JVMs: what is estimated of a program that does the same each time, against a run that counts everything. Numbers are
 //! compared on one thread with fixed seeds, so each run chooses the same activations.
 
+use borescope_e2e::hazards::{Job, TOGETHER};
 use borescope_e2e::{agent, borescope, borescope_report, java, output, programs, run};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -185,6 +186,38 @@ fn virtual_threads() {
         let even = counts[&("even".to_owned(), "iterations".to_owned())].0;
         assert_eq!(even, 9 * get("even").0, "JDK {jdk}");
     }
+}
+
+/// Programs that are hard to splice and to run do the same with two copies of their code, of which half of the activations each run one.
+#[test]
+fn hazards_run_as_without_probes() {
+    let all_of_c1: &[&str] = &["-Xcomp", "-XX:TieredStopAtLevel=1"];
+    let (mut chosen, mut long) = (0, 0);
+    for (jdk, options) in [(17, all_of_c1), (21, &[]), (25, &["-Xint"]), (25, &[])] {
+        let job = Job {
+            jdk,
+            options: options.to_vec(),
+            targets: TOGETHER.to_vec(),
+            ..Job::default()
+        };
+        let plain = job.plain();
+        let (ran, report) = job.profile_with(4, "automaton", &["--burst", "1/2"]);
+        assert_eq!(ran.status.code(), Some(0), "JDK {jdk} {options:?}");
+        let text = |out: &[u8]| String::from_utf8_lossy(out).into_owned();
+        assert_eq!(
+            text(&ran.stdout),
+            text(&plain.stdout),
+            "JDK {jdk} {options:?}"
+        );
+        for method in report["paths"]["methods"].as_array().expect("methods") {
+            let estimated = !method["chosen"].is_null();
+            chosen += u32::from(estimated);
+            long += u32::from(!estimated && method["unfinished"].is_u64());
+        }
+    }
+    // Methods in rows that are too long for two copies count exactly.
+    println!("{chosen} methods with two copies, {long} too long for them");
+    assert!(chosen > 400 && long > 0, "{chosen} {long}");
 }
 
 fn fails(args: &[&str]) -> String {

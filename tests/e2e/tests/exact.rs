@@ -4,49 +4,7 @@
 //! `-Xverify:all`.
 
 use borescope_e2e::compare::{Asked, Witnessed};
-use borescope_e2e::hazards::{Job, suite};
-
-/// The targets that run one after another in one JVM.
-const TOGETHER: [&str; 38] = [
-    "Straight",
-    "Branches",
-    "Loops",
-    "LoopAtZero",
-    "Nested",
-    "WorkedExample",
-    "Catching",
-    "Finally",
-    "Synced",
-    "Unwinding",
-    "Recursion",
-    "Switches",
-    "LocalReuse",
-    "Constructors",
-    "Members",
-    "Lambdas",
-    "ManyPaths",
-    "BigSwitch",
-    "Threads",
-    "VirtualThreads",
-    "Reflective",
-    "TwoLoaders",
-    "Unloading",
-    "Hidden",
-    "OldVersions",
-    "Irreducible",
-    "DeadCode",
-    "Subroutines",
-    "WideLocals",
-    "HugeMethods",
-    "FarBranches",
-    "StackOverflow",
-    "Reflection",
-    "Hot",
-    "RunLoops",
-    "Diamonds",
-    "Leaves",
-    "LeafThreads",
-];
+use borescope_e2e::hazards::{Job, TOGETHER, suite};
 
 /// Ways to run bytecode, by JVM options. Compiling everything with C2 takes long, so there only the targets and the probes are.
 const MODES: [(&str, &[&str]); 4] = [
