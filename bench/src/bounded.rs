@@ -1,14 +1,15 @@
 //! What limits on rows and memory cost: the hottest 100 sequences of a run with the default limits against a run without, for every program.
 
 use crate::evaluation::{agent_version, chosen};
+use crate::grams::{Gram, counts, name};
 use crate::page;
 use crate::results::{self, OK, append};
-use crate::run::{self, Runner};
+use crate::run::Runner;
 use crate::stats::median;
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail};
 use borescope_e2e::programs::Program;
 use borescope_e2e::workloads::MEASURED;
-use borescope_profile::{Existing, Profile, seal};
+use borescope_profile::Profile;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -42,9 +43,6 @@ pub struct Args {
     #[arg(long, default_value = "docs/evaluation")]
     out: PathBuf,
 }
-
-/// A sequence: its method and path IDs.
-type Gram = (String, Vec<u32>);
 
 /// One line of `bounded.csv`: a comparison.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -185,45 +183,18 @@ pub fn section(dir: &Path, text: &mut String) -> Result<()> {
 }
 
 fn one(runner: &Runner, program: &Program, jdk: u32, k: u32, limits: &str) -> Result<Bounded> {
-    let dir = tempfile::tempdir()?;
-    let of = |limits, name| profile(runner, program, jdk, k, limits, &dir.path().join(name));
-    let (whole, whole_bytes) = of(",memory=34359738368,rows=4294967295", "whole")?;
-    let (bounded, bounded_bytes) = of(limits, "bounded")?;
+    let of = |limits: &str| runner.profile(program, jdk, &format!("k={k}{limits}"));
+    let (whole, bounded) = (of(",memory=34359738368,rows=4294967295")?, of(limits)?);
     Ok(Bounded {
         status: OK.to_owned(),
-        whole_bytes,
-        bounded_bytes,
-        ..compare(&whole, &bounded, k)?
+        whole_bytes: whole.counter_bytes,
+        bounded_bytes: bounded.counter_bytes,
+        ..compare(&whole.profile, &bounded.profile, k)?
     })
 }
 
-/// Runs a program and seals what it counted; also the bytes of counters.
-fn profile(
-    runner: &Runner,
-    program: &Program,
-    jdk: u32,
-    k: u32,
-    limits: &str,
-    out: &Path,
-) -> Result<(Profile, u64)> {
-    let options = format!("lens=paths,k={k},out={}{limits}", out.display());
-    let ran = runner.program(program, jdk, Some(&options))?;
-    ensure!(
-        ran.code == Ok(program.exit),
-        "{}: {:?} {}",
-        program.name,
-        ran.code,
-        ran.stderr
-    );
-    let spool = run::spool(out).context("no spool")?;
-    let bytes = run::allocated(&spool)?;
-    let sealed = out.join("sealed");
-    seal(&spool, &sealed, Existing::Refuse, &mut |_| ())?;
-    Ok((Profile::open(&sealed)?, bytes))
-}
-
 fn compare(whole: &Profile, bounded: &Profile, k: u32) -> Result<Bounded> {
-    let truth = grams(whole, k)?;
+    let truth = counts(whole, k..=k)?;
     let hottest = top(&truth);
     let mut lower = HashMap::new();
     let mut outside = 0;
@@ -241,7 +212,7 @@ fn compare(whole: &Profile, bounded: &Profile, k: u32) -> Result<Bounded> {
         }
     }
     outside += by_method.values().map(Vec::len).sum::<usize>();
-    let there: HashMap<Gram, u64> = top(&grams(bounded, k)?).into_iter().collect();
+    let there: HashMap<Gram, u64> = top(&counts(bounded, k..=k)?).into_iter().collect();
     // Where the last of the hottest are equally hot, one is as good as another.
     let least = hottest.last().map_or(0, |last| last.1);
     let again = there
@@ -261,26 +232,6 @@ fn compare(whole: &Profile, bounded: &Profile, k: u32) -> Result<Bounded> {
         outside,
         ..Bounded::default()
     })
-}
-
-fn name(method: &borescope_profile::Method) -> String {
-    format!(
-        "{}.{}{} {:x}",
-        method.class, method.method, method.descriptor, method.class_hash
-    )
-}
-
-/// All sequences of k paths.
-fn grams(profile: &Profile, k: u32) -> Result<HashMap<Gram, u64>> {
-    let mut all = HashMap::new();
-    for method in profile.methods().iter().filter(|m| m.ids > 0) {
-        let kipf = profile.detail(method.index)?.kipf;
-        let name = name(method);
-        for (ids, count) in kipf.level(k) {
-            *all.entry((name.clone(), ids)).or_default() += count;
-        }
-    }
-    Ok(all)
 }
 
 /// The hottest, by count, then by name.

@@ -1,13 +1,12 @@
 //! Burst mode: what it costs, turn by turn against plain runs, and how many of its 95 % intervals hold the count of a run that counts everything.
 
 use crate::evaluation::chosen;
-use crate::run::{self, Runner};
+use crate::grams::{Gram, counts, name};
+use crate::run::{Profiled, Runner};
 use crate::stats::{geometric_mean, median, with_range};
 use anyhow::{Context as _, Result, ensure};
-use borescope_e2e::programs::Program;
-use borescope_profile::{Existing, Profile, seal};
+use borescope_profile::Profile;
 use std::collections::HashMap;
-use std::path::Path;
 
 /// Options.
 #[derive(clap::Args)]
@@ -32,9 +31,6 @@ pub struct Args {
     limit: u64,
 }
 
-/// A sequence of path IDs in a method.
-type Gram = (String, Vec<u32>);
-
 /// Prints a table.
 pub fn run(args: &Args) -> Result<()> {
     ensure!(args.runs > 0, "--runs must be at least 1");
@@ -49,24 +45,26 @@ pub fn run(args: &Args) -> Result<()> {
     let mut ratios: HashMap<u32, Vec<f64>> = HashMap::new();
     for program in programs {
         let mut turns: HashMap<u32, Vec<f64>> = HashMap::new();
-        let mut last: HashMap<u32, Profile> = HashMap::new();
+        let mut last: HashMap<u32, Profiled> = HashMap::new();
         for turn in 0..args.runs {
             eprintln!("{}, turn {}", program.name, turn + 1);
-            let plain = ended(program, runner.program(program, args.jdk, None)?)?;
+            let plain = runner.program(program, args.jdk, None)?.well(program)?;
             for &one_in in &args.one_in {
-                let options = format!("burst={one_in}");
-                let (cpu, profile) = profiled(&runner, program, args, &options)?;
-                turns.entry(one_in).or_default().push(cpu / plain);
-                last.insert(one_in, profile);
+                let options = format!("k={},burst={one_in}", args.k);
+                let burst = runner.profile(program, args.jdk, &options)?;
+                turns.entry(one_in).or_default().push(burst.cpu / plain);
+                last.insert(one_in, burst);
             }
         }
-        let exact = |runner| -> Result<Profile> {
-            Ok(profiled(runner, program, args, "memory=34359738368,rows=4294967295")?.1)
+        let exact = || -> Result<HashMap<Gram, u64>> {
+            let options = format!("k={},memory=34359738368,rows=4294967295", args.k);
+            let exact = runner.profile(program, args.jdk, &options)?;
+            counts(&exact.profile, 1..=args.k)
         };
-        let truth = counts(&exact(&runner)?)?;
-        let same = truth == counts(&exact(&runner)?)?;
+        let truth = exact()?;
+        let same = truth == exact()?;
         for &one_in in &args.one_in {
-            let (of, profile) = (&turns[&one_in], &last[&one_in]);
+            let (of, profile) = (&turns[&one_in], &last[&one_in].profile);
             ratios.entry(one_in).or_default().extend(median(of));
             let held = match (same, held(&truth, profile)?) {
                 (true, (held, all)) if all > 0 => {
@@ -90,67 +88,6 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The CPU time of a run that went well.
-fn ended(program: &Program, ran: run::Ran) -> Result<f64> {
-    let well = ran.code == Ok(program.exit);
-    ensure!(well, "{}: {:?} {}", program.name, ran.code, ran.stderr);
-    Ok(ran.cpu)
-}
-
-fn profiled(
-    runner: &Runner,
-    program: &Program,
-    args: &Args,
-    options: &str,
-) -> Result<(f64, Profile)> {
-    let dir = tempfile::tempdir()?;
-    let out = dir.path().join("p");
-    let options = format!("lens=paths,k={},out={},{options}", args.k, out.display());
-    let cpu = ended(program, runner.program(program, args.jdk, Some(&options))?)?;
-    let spool = run::spool(&out).context("no spool")?;
-    let sealed = out.join("sealed");
-    seal(&spool, &sealed, Existing::Refuse, &mut |_| ())?;
-    in_memory(&sealed).map(|profile| (cpu, profile))
-}
-
-/// The profile, that of the directory being gone soon.
-fn in_memory(dir: &Path) -> Result<Profile> {
-    let profile = Profile::open(dir)?;
-    let mut details = std::collections::BTreeMap::new();
-    for method in profile.methods() {
-        details.insert(method.index, profile.detail(method.index)?);
-    }
-    let (manifest, methods) = (profile.manifest().clone(), profile.methods().to_vec());
-    Ok(Profile::from_parts(
-        manifest,
-        methods,
-        profile.skipped().to_vec(),
-        details,
-    ))
-}
-
-fn name(method: &borescope_profile::Method) -> String {
-    format!(
-        "{}.{}{} {:x}",
-        method.class, method.method, method.descriptor, method.class_hash
-    )
-}
-
-/// All paths and sequences of methods that ran.
-fn counts(profile: &Profile) -> Result<HashMap<Gram, u64>> {
-    let mut all = HashMap::new();
-    for method in profile.methods().iter().filter(|m| m.ids > 0) {
-        let kipf = profile.detail(method.index)?.kipf;
-        let name = name(method);
-        for length in 1..=kipf.k() {
-            for (ids, count) in kipf.level(length) {
-                *all.entry((name.clone(), ids)).or_default() += count;
-            }
-        }
-    }
-    Ok(all)
 }
 
 /// Estimates that hold the truth, and all of those from at least a handful of chosen activations.

@@ -7,16 +7,14 @@
 use crate::evaluation::{chosen, commit};
 use crate::replay::{Stream, streams};
 use crate::results::{self, append};
-use crate::run::{self, Runner};
+use crate::run::Runner;
 use crate::{chart, page};
 use anyhow::{Context as _, Result, bail, ensure};
-use borescope_e2e::programs::Program;
 use borescope_e2e::workloads::MEASURED;
 use borescope_paths::Engine;
 use borescope_paths::automaton::Automaton;
 use borescope_paths::blpp::BlppHash;
 use borescope_paths::ksf::Ksf;
-use borescope_profile::{Existing, Profile, seal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -94,11 +92,11 @@ pub fn run(args: &Args) -> Result<()> {
     for program in chosen(&args.programs)? {
         let dir = tempfile::tempdir()?;
         let longest = args.k.iter().copied().max().context("--k")?;
-        let profile = profile(&runner, program, args.jdk, longest, &dir.path().join("out"));
+        let ran = runner.profile(program, args.jdk, &format!("k={longest},branches=split"));
         if runner.stopped() {
             bail!("interrupted; what was measured is kept");
         }
-        let streams = streams(&profile?, args.items)?;
+        let streams = streams(&ran?.profile, args.items)?;
         let file = dir.path().join("streams");
         std::fs::write(&file, bytes(&streams))?;
         let items: usize = streams
@@ -181,22 +179,6 @@ fn counted(streams: &Path, engine: &str, k: u32) -> Result<u64> {
 fn collected(said: &str) -> Option<u64> {
     let line = said.lines().find_map(|l| l.split_once("Collected :"))?.1;
     line.trim().parse().ok()
-}
-
-fn profile(runner: &Runner, program: &Program, jdk: u32, k: u32, out: &Path) -> Result<Profile> {
-    let options = format!("lens=paths,k={k},branches=split,out={}", out.display());
-    let ran = runner.program(program, jdk, Some(&options))?;
-    ensure!(
-        ran.code == Ok(program.exit),
-        "{}: {:?} {}",
-        program.name,
-        ran.code,
-        ran.stderr
-    );
-    let spool = run::spool(out).context("no spool")?;
-    let sealed = out.join("sealed");
-    seal(&spool, &sealed, Existing::Refuse, &mut |_| ())?;
-    Ok(Profile::open(&sealed)?)
 }
 
 /// For each stream its number of paths and activations, for each activation its length and IDs.

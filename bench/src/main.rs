@@ -6,6 +6,7 @@ mod burst;
 mod chart;
 mod counts;
 mod evaluation;
+mod grams;
 mod instructions;
 mod page;
 mod replay;

@@ -1,9 +1,10 @@
 //! One run of a program: its JVM with or without the agent, how it ended, and what it took.
 
 use crate::stats::cpu;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use borescope_e2e::programs::Program;
 use borescope_e2e::{agent, java};
+use borescope_profile::{Existing, Profile, seal};
 use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// What a run took and gave.
 pub struct Ran {
@@ -116,6 +118,52 @@ impl Runner {
             stdout: output.stdout,
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
             code,
+        })
+    }
+}
+
+/// A run that went well, and what it counted.
+pub struct Profiled {
+    /// User and system time of the process with all its threads, in seconds.
+    pub cpu: f64,
+    /// Bytes of counters on disk.
+    pub counter_bytes: u64,
+    /// What it counted.
+    pub profile: Profile,
+    /// Where the profile lies.
+    _files: TempDir,
+}
+
+impl Ran {
+    /// The CPU time, if it ended as it must.
+    pub fn well(&self, program: &Program) -> Result<f64> {
+        ensure!(
+            self.code == Ok(program.exit),
+            "{}: {:?} {}",
+            program.name,
+            self.code,
+            self.stderr
+        );
+        Ok(self.cpu)
+    }
+}
+
+impl Runner {
+    /// Runs `program` with the agent and seals what it counted. `options`: the agent's, but for lens and directory.
+    pub fn profile(&self, program: &Program, jdk: u32, options: &str) -> Result<Profiled> {
+        let files = tempfile::tempdir()?;
+        let out = files.path().join("out");
+        let options = format!("lens=paths,out={},{options}", out.display());
+        let cpu = self.program(program, jdk, Some(&options))?.well(program)?;
+        let spool = spool(&out).context("no spool")?;
+        let counter_bytes = allocated(&spool)?;
+        let sealed = out.join("sealed");
+        seal(&spool, &sealed, Existing::Refuse, &mut |_| ())?;
+        Ok(Profiled {
+            cpu,
+            counter_bytes,
+            profile: Profile::open(&sealed)?,
+            _files: files,
         })
     }
 }

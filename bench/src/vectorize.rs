@@ -69,13 +69,7 @@ fn once(runner: &Runner, program: &Program, jdk: u32, variant: Option<(&str, u32
         )
     });
     let ran = runner.program(program, jdk, options.as_deref())?;
-    ensure!(
-        ran.code == Ok(program.exit),
-        "{} {variant:?}: {:?} {}",
-        program.name,
-        ran.code,
-        ran.stderr
-    );
+    let cpu = ran.well(program)?;
     ensure!(
         variant.is_none() || run::spool(out.path()).is_some(),
         "no spool: {}",
@@ -83,7 +77,7 @@ fn once(runner: &Runner, program: &Program, jdk: u32, variant: Option<(&str, u32
     );
     eprintln!(
         "{} on JDK {jdk} {variant:?}: {:.2} s CPU",
-        program.name, ran.cpu
+        program.name, cpu
     );
-    Ok(ran.cpu)
+    Ok(cpu)
 }

@@ -69,10 +69,7 @@ fn handlers(method: &Method, detail: &MethodDetail) -> Option<Finding> {
             "Exceptions as control flow: {} of the iterations ({}) begin in an exception handler, mostly at {}. Test for the case \
              before it throws.",
             percent(count, method.ids),
-            match method.estimate {
-                Some(_) => words::about(count),
-                None => thousands(count),
-            },
+            words::number(method, count),
             names::place(hottest),
         ),
         weight: count,

@@ -32,7 +32,7 @@ pub(crate) fn table(page: &mut Page, method: &Method, paths: &[PathRow]) {
             [
                 p.id.to_string(),
                 match p.interval {
-                    Some(of) => format!("{} {}", words::about(p.count), words::interval(of)),
+                    Some(of) => words::estimate(p.count, of),
                     None => words::count(method, p.count),
                 },
                 percent(p.count, method.ids),
@@ -218,10 +218,7 @@ pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&Source
 /// What follows what: each branch of the tree on a line, with the share of its parent's occurrences that go on that way.
 pub(crate) fn tree(page: &mut Page, method: &Method, root: &Tree) {
     let mut rows: Vec<(String, String)> = Vec::new();
-    let count = |n| match method.estimate {
-        Some(_) => words::about(n),
-        None => words::thousands(n),
-    };
+    let count = |n| words::number(method, n);
     branch(root, None, String::new(), String::new(), &count, &mut rows);
     let hidden = rows.len().saturating_sub(TREE_ROWS);
     rows.truncate(TREE_ROWS);

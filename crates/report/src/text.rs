@@ -176,11 +176,7 @@ fn header(page: &mut Page, profile: &Profile) {
             m.k,
             m.engine,
             match m.burst {
-                Some(burst) => format!(
-                    "{} {} iterations",
-                    words::about(m.totals.ids),
-                    words::interval(burst.ids)
-                ),
+                Some(burst) => format!("{} iterations", words::estimate(m.totals.ids, burst.ids)),
                 None => plural(m.totals.ids, "iteration", "iterations"),
             },
             plural(m.totals.methods_executed, "method", "methods"),
@@ -551,18 +547,14 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
         let some: Vec<String> = worst
             .iter()
             .take(EXAMPLES)
-            .map(|(n, m)| match m.estimate {
-                Some(_) => format!("{} {}", short_name(m), words::about(*n)),
-                None => format!("{} {}", short_name(m), thousands(*n)),
-            })
+            .map(|(n, m)| format!("{} {}", short_name(m), words::number(m, *n)))
             .collect();
         let text = format!(
             "{} cut short by an exception{} (no count): {}{}",
             match m.burst {
                 Some(burst) => format!(
-                    "{} {} paths were",
-                    words::about(m.totals.unfinished),
-                    words::interval(burst.unfinished)
+                    "{} paths were",
+                    words::estimate(m.totals.unfinished, burst.unfinished)
                 ),
                 None => plural(m.totals.unfinished, "path was", "paths were"),
             },

@@ -99,13 +99,27 @@ pub(crate) fn interval(of: Interval) -> String {
     }
 }
 
+/// A number of a method: as counted, or an estimate.
+pub(crate) fn number(method: &Method, n: u64) -> String {
+    match method.estimate {
+        Some(_) => about(n),
+        None => thousands(n),
+    }
+}
+
 /// A count of a method: exact, a lower bound, or an estimate.
 pub(crate) fn count(method: &Method, n: u64) -> String {
-    match (method.estimate, method.paths_exact) {
-        (Some(_), _) => about(n),
-        (None, true) => thousands(n),
-        (None, false) => format!(">= {}", thousands(n)),
-    }
+    let lower_bound = method.estimate.is_none() && !method.paths_exact;
+    format!(
+        "{}{}",
+        if lower_bound { ">= " } else { "" },
+        number(method, n)
+    )
+}
+
+/// An estimate with its 95 % interval.
+pub(crate) fn estimate(n: u64, of: Interval) -> String {
+    format!("{} {}", about(n), interval(of))
 }
 
 /// Milliseconds as `350 ms`, `12.4 s`, `3 min 20 s`, `2 h 5 min`.

@@ -248,7 +248,7 @@ public final class BorescopeProbe {
         if (next <= 0) {
             return shortCold(s, n - 1, c, e, next);
         }
-        U.putLong(e + 8, U.getLong(e + 8) + 1);
+        increment(1L, e + 8);
         return next;
     }
 
@@ -286,8 +286,8 @@ public final class BorescopeProbe {
         if (jump <= 0) {
             return slottedCold(s, m, c, jump);
         }
-        U.putLong(s + RUN_TOTAL, U.getLong(s + RUN_TOTAL) + m);
-        U.putLong(s + RUN_COUNT, U.getLong(s + RUN_COUNT) + 1);
+        increment(m, s + RUN_TOTAL);
+        increment(1L, s + RUN_COUNT);
         return jump;
     }
 
@@ -360,7 +360,7 @@ public final class BorescopeProbe {
         if (e == 0) {
             return missRun(s, m, c);
         }
-        U.putLong(e + 8, U.getLong(e + 8) + (WINDOW == 0 ? m : 1));
+        increment(WINDOW == 0 ? m : 1L, e + 8);
         return BASE + ((U.getLong(e) >>> 32) << 4);
     }
 
@@ -371,7 +371,7 @@ public final class BorescopeProbe {
             long e = table + TABLE_BYTES + ((long) i << 4);
             long w = U.getLong(e);
             if ((int) w == r + 1) {
-                U.putLong(e + 8, U.getLong(e + 8) + 1);
+                increment(1L, e + 8);
                 return BASE + ((w >>> 32) << 4);
             }
             if ((int) w == 0) {
@@ -386,14 +386,15 @@ public final class BorescopeProbe {
     /** Entry of an activation: 0 = not chosen, else the state before any path ended, in one of the method's groups. */
     public static long enterBurst(int slot) {
         long block = own();
-        if (block == 0) {
-            return enterElsewhere(slot);
-        }
-        long left = U.getLong(block + COUNTDOWN);
-        if (left == 0) {
+        return block == 0 ? enterElsewhere(slot) : countDown(slot, block);
+    }
+
+    @ForceInline
+    private static long countDown(int slot, long block) {
+        if (U.getLong(block + COUNTDOWN) == 0) {
             return chosen(block, slot);
         }
-        U.putLong(block + COUNTDOWN, left - 1);
+        increment(-1L, block + COUNTDOWN);
         return 0;
     }
 
@@ -401,12 +402,7 @@ public final class BorescopeProbe {
     private static long enterElsewhere(int slot) {
         long block = block();
         if (block > 0) {
-            long left = U.getLong(block + COUNTDOWN);
-            if (left == 0) {
-                return chosen(block, slot);
-            }
-            U.putLong(block + COUNTDOWN, left - 1);
-            return 0;
+            return countDown(slot, block);
         }
         // Many threads at once: chosen is who sees the countdown at 0 and replaces it.
         block = -block;
@@ -416,17 +412,18 @@ public final class BorescopeProbe {
             left = U.getLongVolatile(null, block + COUNTDOWN);
             drawn = left == 0 ? draw(block) : 0;
         } while (!U.compareAndSetLong(null, block + COUNTDOWN, left, left == 0 ? drawn >>> 4 : left - 1));
-        return left == 0 ? enterGroup(block, slot + ((int) drawn & 15)) : 0;
+        return left == 0 ? enterGroup(block, slot, drawn) : 0;
     }
 
     @DontInline
     private static long chosen(long block, int slot) {
         long drawn = draw(block);
         U.putLong(block + COUNTDOWN, drawn >>> 4);
-        return enterGroup(block, slot + ((int) drawn & 15));
+        return enterGroup(block, slot, drawn);
     }
 
-    private static long enterGroup(long block, int slot) {
+    private static long enterGroup(long block, int slot, long drawn) {
+        slot += (int) drawn & 15;
         return entered(slot, block + ((long) slot << 3));
     }
 
@@ -512,7 +509,7 @@ public final class BorescopeProbe {
                 return missKsf(s, r);
             }
         }
-        U.putLong(counted + KSF_COUNT, U.getLong(counted + KSF_COUNT) + 1);
+        increment(1L, counted + KSF_COUNT);
         if (TOP_DEPTH < 0) {
             return s; // k = 1: no upper part, each ID starts anew
         }
