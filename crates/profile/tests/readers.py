@@ -131,7 +131,7 @@ def with_docs(profile):
 
 def check(profile):
     manifest = json.loads((profile / "manifest.json").read_text())
-    same("schema", manifest["schema"], 2)
+    same("schema", manifest["schema"], 3)
     with_arrow(profile)
     with_pandas(profile, manifest)
     with_duckdb(profile, manifest)
