@@ -5,10 +5,12 @@ use anyhow::{Context as _, Result, ensure};
 use borescope_e2e::programs::Program;
 use borescope_e2e::{agent, java};
 use borescope_profile::{Existing, Profile, seal};
+use nix::fcntl::{Flock, FlockArg};
 use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -37,17 +39,21 @@ pub struct Ran {
 pub struct Runner {
     /// Seconds of CPU after which a run is given up; ten times as many seconds may pass.
     limit: u64,
+    /// Held while a program runs.
+    lock: Option<PathBuf>,
     stop: Arc<AtomicBool>,
 }
 
 impl Runner {
-    /// From here on SIGINT and SIGTERM end the run in progress, and this process only when it has seen [`Runner::stopped`].
+    /// From here on SIGINT and SIGTERM end the run in progress, and this process only when it has seen [`Runner::stopped`]. Other work on the machine
+    /// keeps out of the way of runs by taking the lock (flock) on the file that `BORESCOPE_BENCH_LOCK` names.
     pub fn new(limit: u64) -> Result<Runner> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
-        Ok(Runner { limit, stop })
+        let lock = std::env::var_os("BORESCOPE_BENCH_LOCK").map(PathBuf::from);
+        Ok(Runner { limit, lock, stop })
     }
 
     /// A signal asked for the end.
@@ -82,6 +88,7 @@ impl Runner {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        let _alone = self.lock.as_deref().map(alone).transpose()?;
         let before = cpu(UsageWho::RUSAGE_CHILDREN)?;
         let started = Instant::now();
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
@@ -166,6 +173,14 @@ impl Runner {
             _files: files,
         })
     }
+}
+
+/// The lock on `file`, once nobody else has it.
+fn alone(file: &Path) -> Result<Flock<File>> {
+    let open = File::create(file).with_context(|| file.display().to_string())?;
+    Flock::lock(open, FlockArg::LockExclusive)
+        .map_err(|(_, errno)| errno)
+        .with_context(|| file.display().to_string())
 }
 
 /// The spool that an agent with `out=DIR` made; `None` = it made none.
