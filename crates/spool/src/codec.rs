@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! record   u32 length of payload, u32 CRC-32 (IEEE) of payload, payload; both u32 little-endian
-//! payload  u8 kind (1 Target, 2 Class, 3 Skipped, 4 Notice), fields in the order of their declaration in `meta`
+//! payload  u8 kind (1 Target, 2 Class, 3 Skipped, 4 Notice, 5 Sites, 6 SiteClass, 7 Owners, 8 Snapshot, 9 Ended), fields in the
+//!          order of their declaration in `meta` and `sites`; several booleans in a row are the bits of one byte, lowest first
 //! integer  LEB128, least significant group first
 //! string   length in bytes, UTF-8
 //! list     number of elements, elements
@@ -19,6 +20,8 @@ use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Merged, Start, StartKind}
 
 use crate::meta::{Class, Counting, Method, Record, Skipped, Target};
 
+mod sites;
+
 /// Bytes before a record's payload.
 pub const FRAME_BYTES: usize = 8;
 
@@ -26,6 +29,11 @@ const TARGET: u8 = 1;
 const CLASS: u8 = 2;
 const SKIPPED: u8 = 3;
 const NOTICE: u8 = 4;
+const SITES: u8 = 5;
+const SITE_CLASS: u8 = 6;
+const OWNERS: u8 = 7;
+const SNAPSHOT: u8 = 8;
+const ENDED: u8 = 9;
 
 /// Why a payload does not decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +80,11 @@ impl Record {
                 w.byte(NOTICE);
                 w.string(text);
             }
+            Record::Sites(sites) => w.sites(sites),
+            Record::SiteClass(class) => w.site_class(class),
+            Record::Owners(owners) => w.owners(owners),
+            Record::Snapshot(snapshot) => w.snapshot(snapshot),
+            Record::Ended { at_ms } => w.ended(*at_ms),
         }
         let mut bytes = w.0;
         let (frame, payload) = bytes.split_at_mut(FRAME_BYTES);
@@ -89,6 +102,11 @@ impl Record {
             CLASS => Record::Class(r.class()?),
             SKIPPED => Record::Skipped(r.skipped()?),
             NOTICE => Record::Notice(r.string()?),
+            SITES => Record::Sites(r.sites()?),
+            SITE_CLASS => Record::SiteClass(r.site_class()?),
+            OWNERS => Record::Owners(r.owners()?),
+            SNAPSHOT => Record::Snapshot(r.snapshot()?),
+            ENDED => Record::Ended { at_ms: r.u64()? },
             value => {
                 return Err(DecodeError::Unknown {
                     what: "record kind",
@@ -126,6 +144,13 @@ impl Writer {
     fn string(&mut self, value: &str) {
         self.len(value.len());
         self.0.extend_from_slice(value.as_bytes());
+    }
+
+    fn option<T>(&mut self, value: Option<&T>, write: impl FnOnce(&mut Self, &T)) {
+        self.byte(u8::from(value.is_some()));
+        if let Some(value) = value {
+            write(self, value);
+        }
     }
 
     fn strings(&mut self, values: &[String]) {
@@ -172,13 +197,7 @@ impl Writer {
         self.string(name);
         self.string(loader);
         self.0.extend_from_slice(&hash.to_le_bytes());
-        match source_file {
-            None => self.byte(0),
-            Some(file) => {
-                self.byte(1);
-                self.string(file);
-            }
-        }
+        self.option(source_file.as_ref(), |w, file| w.string(file));
         self.len(methods.len());
         methods.iter().for_each(|method| self.method(method));
         self.int(*straight_line);
@@ -336,6 +355,26 @@ impl<'a> Reader<'a> {
             .map_err(|_| DecodeError::Utf8)
     }
 
+    fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Option<T>, DecodeError> {
+        match self.byte()? {
+            0 => Ok(None),
+            1 => read(self).map(Some),
+            value => Err(DecodeError::Unknown {
+                what: "option tag",
+                value,
+            }),
+        }
+    }
+
+    fn hash(&mut self) -> Result<u64, DecodeError> {
+        let mut hash = [0; 8];
+        hash.copy_from_slice(self.bytes(8)?);
+        Ok(u64::from_le_bytes(hash))
+    }
+
     fn strings(&mut self) -> Result<Vec<String>, DecodeError> {
         self.list(1, Self::string)
     }
@@ -368,24 +407,14 @@ impl<'a> Reader<'a> {
     fn class(&mut self) -> Result<Class, DecodeError> {
         let name = self.string()?;
         let loader = self.string()?;
-        let mut hash = [0; 8];
-        hash.copy_from_slice(self.bytes(8)?);
-        let source_file = match self.byte()? {
-            0 => None,
-            1 => Some(self.string()?),
-            value => {
-                return Err(DecodeError::Unknown {
-                    what: "option tag",
-                    value,
-                });
-            }
-        };
+        let hash = self.hash()?;
+        let source_file = self.option(Self::string)?;
         let methods = self.list(11, Self::method)?;
         let straight_line = self.int()?;
         Ok(Class {
             name,
             loader,
-            hash: u64::from_le_bytes(hash),
+            hash,
             source_file,
             methods,
             straight_line,

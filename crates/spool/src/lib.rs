@@ -9,5 +9,7 @@ pub mod counters;
 pub mod layout;
 pub mod log;
 pub mod meta;
+pub mod sites;
+pub mod snapshot;
 pub mod source;
 pub mod testing;

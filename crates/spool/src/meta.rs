@@ -5,6 +5,8 @@
 
 use borescope_cfg::flow::Flow;
 
+use crate::sites::{Owner, SiteClass, Sites, Snapshot};
+
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
@@ -16,6 +18,19 @@ pub enum Record {
     Skipped(Skipped),
     /// Something worth telling the user (one line).
     Notice(String),
+    /// Sites lens: how it was set up. A log with this record has no `counters.bin` beside it.
+    Sites(Sites),
+    /// Sites lens: where a class allocates and calls.
+    SiteClass(SiteClass),
+    /// Sites lens: owners that came to be since the last such record.
+    Owners(Vec<Owner>),
+    /// Sites lens: a snapshot is whole.
+    Snapshot(Snapshot),
+    /// Sites lens: the JVM ended in order (the paths lens has that in `counters.bin`).
+    Ended {
+        /// Milliseconds since 1970.
+        at_ms: u64,
+    },
 }
 
 /// The JVM that is profiled.
