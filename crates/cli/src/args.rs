@@ -102,6 +102,18 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
 {EXIT_CODES}")
     )]
     Seal(SealArgs),
+
+    /// Try the numbering of allocation sites on a recorded trace
+    #[command(
+        long_about = "Tries the numbering of allocation sites on a trace, without a JVM: how many allocation sites each class has, and how many objects \
+            of a class share an identity hash, with random hashes, with the sites' numbers themselves, and with numbers that get shorter.",
+        after_help = format!("Examples:
+  borescope simulate --demo                        an invented trace
+  borescope simulate trace.bin --format json
+
+{EXIT_CODES}")
+    )]
+    Simulate(SimulateArgs),
 }
 
 /// How counts are kept.
@@ -269,6 +281,29 @@ pub struct SealArgs {
     /// Where the profile goes: a new or empty directory
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
+}
+
+/// Options of `simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// A trace of allocations and identity hashes
+    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
+    /// An invented trace, with the sites of a large program
+    #[arg(long, conflicts_with = "trace")]
+    pub demo: bool,
+    /// Widths of the hash field to try, in bits
+    #[arg(long, value_name = "BITS", value_delimiter = ',', default_values_t = [14, 15, 31], value_parser = clap::value_parser!(u8).range(8..=31))]
+    pub width: Vec<u8>,
+    /// What random numbers start with: the same gives the same result
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Show the N classes with most sites [default: text 10, json everything]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }
 
 /// A glob over class names as in Java source: `com.acme.*`, `*Test`, `java.util.HashMap$Node`.

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => command::demo::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Seal(args) => command::seal::run(&args),
+        Command::Simulate(args) => command::simulate::run(&args),
     };
     result.unwrap_or_else(|failure| {
         say::note(&failure);

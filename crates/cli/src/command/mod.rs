@@ -5,3 +5,4 @@ pub mod doctor;
 pub mod paths;
 pub mod report;
 pub mod seal;
+pub mod simulate;
