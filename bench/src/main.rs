@@ -12,6 +12,7 @@ mod page;
 mod replay;
 mod results;
 mod run;
+mod sites_figures;
 mod startup;
 mod stats;
 mod throughput;
@@ -39,6 +40,8 @@ enum Command {
     /// An engine on a file of streams: what `instructions` lets valgrind run
     #[command(hide = true)]
     Feed(instructions::FeedArgs),
+    /// The sites lens: sites per class and collisions of identity hashes in traces (the seed's figures 11 and 12); page and plots go to docs/evaluation
+    SitesFigures(sites_figures::Args),
     /// How much longer a program takes that only says hello
     Startup(startup::Args),
     /// CPU of programs whose inner loops the JIT compiler vectorizes
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Command::Burst(args) => burst::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Feed(args) => instructions::feed(&args),
+        Command::SitesFigures(args) => sites_figures::run(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),
         Command::ThroughputInstrument { passes } => {
