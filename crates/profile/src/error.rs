@@ -30,6 +30,14 @@ pub enum Error {
         /// The schema it names.
         found: u32,
     },
+    /// A profile of another lens than was asked for.
+    #[error("{}: a profile of the lens {}", path.display(), if lens.is_empty() { "paths" } else { lens })]
+    Lens {
+        /// The manifest.
+        path: PathBuf,
+        /// Its lens; empty = paths.
+        lens: String,
+    },
     /// The directory is not a spool.
     #[error("{}: not a spool of borescope: {reason}", path.display())]
     NotASpool {

@@ -65,8 +65,30 @@ struct ClassOf {
 }
 
 /// `java/util/HashMap$Node` as in Java source: `java.util.HashMap$Node`.
-fn source_form(class: &str) -> String {
+pub(crate) fn source_form(class: &str) -> String {
     class.replace('/', ".")
+}
+
+/// What of a log could not be read.
+pub(crate) fn torn(reader: &LogReader) -> Option<String> {
+    let end = reader.torn().map(|torn| {
+        format!(
+            "ends within a record: {} bytes from offset {} are lost, and classes and notices with them",
+            torn.bytes, torn.offset
+        )
+    });
+    let damaged = reader.damaged().first().map(|first| {
+        format!(
+            "{} record(s) left out, the first at offset {}: {}",
+            reader.damaged().len(),
+            first.offset,
+            first.reason
+        )
+    });
+    match (end, damaged) {
+        (Some(end), Some(damaged)) => Some(format!("{end}; {damaged}")),
+        (end, damaged) => end.or(damaged),
+    }
 }
 
 impl Log {
@@ -115,24 +137,7 @@ impl Log {
             let class = (method.class.name.clone(), method.class.hash);
             method.class.instances = instances.get(&class).copied().unwrap_or(1);
         }
-        if let Some(torn) = reader.torn() {
-            log.torn = Some(format!(
-                "ends within a record: {} bytes from offset {} are lost, and classes and notices with them",
-                torn.bytes, torn.offset
-            ));
-        }
-        if let [first, ..] = reader.damaged() {
-            let text = format!(
-                "{} record(s) left out, the first at offset {}: {}",
-                reader.damaged().len(),
-                first.offset,
-                first.reason
-            );
-            log.torn = Some(
-                log.torn
-                    .map_or(text.clone(), |torn| format!("{torn}; {text}")),
-            );
-        }
+        log.torn = torn(&reader);
         Ok(log)
     }
 
@@ -174,7 +179,7 @@ fn end_of(method: &meta::Method) -> u64 {
     u64::from(method.index) + u64::from(method.counting.slots(method.flow.num_paths))
 }
 
-fn of_target(target: meta::Target) -> Target {
+pub(crate) fn of_target(target: meta::Target) -> Target {
     let meta::Target {
         pid,
         jdk,
@@ -202,7 +207,7 @@ fn of_target(target: meta::Target) -> Target {
     }
 }
 
-fn not_a_spool(path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(crate) fn not_a_spool(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Error::NotASpool {
             path: path.to_owned(),

@@ -1,6 +1,6 @@
 //! A profile: what a JVM counted, in a directory of Parquet files and one JSON manifest.
 //!
-//! In: a spool directory (`counters.bin`, `meta.log`) that the agent filled. Out: a profile directory, and [`Profile`] to read one.
+//! In: a spool directory that the agent filled: `counters.bin` and `meta.log` of the lens paths, `meta.log` and snapshots of the lens [`sites`]. Out: a profile directory, and [`Profile`] to read one.
 //! What must never happen here: a half-written profile under its final name, a panic on a damaged file, a count that claims
 //! to be exact and is not.
 mod burst;
@@ -9,6 +9,7 @@ mod gather;
 pub mod model;
 mod read;
 mod seal;
+pub mod sites;
 mod table;
 mod tables;
 
@@ -19,6 +20,41 @@ pub use model::{
 };
 pub use seal::{Existing, Progress, seal};
 pub use tables::end_name;
+
+use std::path::Path;
+
+/// A profile of either lens.
+#[derive(Debug)]
+pub enum Opened {
+    /// Of paths.
+    Paths(Profile),
+    /// Of allocation sites.
+    Sites(sites::Profile),
+}
+
+impl Opened {
+    /// Opens the profile directory `dir`. Every file is checked against the manifest.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Opened, Error> {
+        let dir = dir.as_ref();
+        match read::manifest_text(dir)?.0.as_str() {
+            sites::LENS => sites::Profile::open(dir).map(Opened::Sites),
+            _ => Profile::open(dir).map(Opened::Paths),
+        }
+    }
+}
+
+/// As [`seal`], for a spool of either lens.
+pub fn seal_any(
+    spool: &Path,
+    out: &Path,
+    existing: Existing,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Error> {
+    match sites::is_spool(spool) {
+        true => sites::seal(spool, out, existing).map(drop),
+        false => seal(spool, out, existing, progress).map(drop),
+    }
+}
 
 /// Version of the profile format: [`Manifest::schema`].
 pub const SCHEMA: u32 = 3;

@@ -9,7 +9,7 @@ use borescope_paths::KIpf;
 use borescope_paths::kipf::Bounds;
 
 use crate::model::{Details, Manifest, Merged, Method, MethodDetail, PathRow, Profile};
-use crate::table::{Column, TableReader, checksum};
+use crate::table::{Checksum, Column, TableReader, checksum};
 use crate::tables::{self, TABLES};
 use crate::{Error, SCHEMA};
 
@@ -20,19 +20,15 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 #[derive(serde::Deserialize)]
 struct Version {
     schema: u32,
+    /// Profiles of paths have none.
+    #[serde(default)]
+    lens: String,
 }
 
 pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
     let manifest = manifest(dir)?;
     for (name, _) in TABLES {
-        let path = dir.join(name);
-        let found = checksum(&path)?;
-        if manifest.files.get(name) != Some(&found) {
-            return Err(Error::damaged(
-                &path,
-                "not the file that the manifest names (size or checksum differ)",
-            ));
-        }
+        check(dir, name, &manifest.files)?;
     }
     let mut methods: Vec<Method> = Vec::new();
     all(dir, "methods.parquet", tables::METHODS, |columns| {
@@ -66,8 +62,18 @@ pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
     })
 }
 
-/// The manifest of the profile in `dir`.
-pub(crate) fn manifest(dir: &Path) -> Result<Manifest, Error> {
+/// The manifest of the profile of paths in `dir`.
+fn manifest(dir: &Path) -> Result<Manifest, Error> {
+    match manifest_text(dir)? {
+        (lens, path, text) if lens.is_empty() => {
+            serde_json::from_slice(&text).map_err(|error| Error::damaged(&path, error))
+        }
+        (lens, path, _) => Err(Error::Lens { path, lens }),
+    }
+}
+
+/// Lens, path and text of the manifest in `dir`; the lens of paths is empty.
+pub(crate) fn manifest_text(dir: &Path) -> Result<(String, PathBuf, Vec<u8>), Error> {
     let path = dir.join(MANIFEST);
     let text = fs::read(&path).map_err(Error::io(&path))?;
     let version: Version =
@@ -78,10 +84,26 @@ pub(crate) fn manifest(dir: &Path) -> Result<Manifest, Error> {
             found: version.schema,
         });
     }
-    serde_json::from_slice(&text).map_err(|error| Error::damaged(&path, error))
+    Ok((version.lens, path, text))
 }
 
-fn all(
+/// Refuses a file that is not the one the manifest names.
+pub(crate) fn check(
+    dir: &Path,
+    name: &str,
+    files: &BTreeMap<String, Checksum>,
+) -> Result<(), Error> {
+    let path = dir.join(name);
+    match files.get(name) == Some(&checksum(&path)?) {
+        true => Ok(()),
+        false => Err(Error::damaged(
+            &path,
+            "not the file that the manifest names (size or checksum differ)",
+        )),
+    }
+}
+
+pub(crate) fn all(
     dir: &Path,
     name: &str,
     schema: &str,
@@ -199,10 +221,10 @@ impl Files {
     }
 }
 
-/// Files of a profile.
+/// Files of a profile of any lens.
 pub(crate) fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + '_ {
-    TABLES
-        .iter()
+    let tables = TABLES.iter().chain(&crate::sites::tables::TABLES);
+    tables
         .map(|(name, _)| *name)
         .chain([MANIFEST])
         .map(|name| dir.join(name))

@@ -44,12 +44,27 @@ pub fn seal(
     existing: Existing,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Manifest, Error> {
+    directory(
+        out,
+        existing,
+        || Spool::open(spool),
+        |spool, dir| write(spool, dir, progress),
+    )
+}
+
+/// Makes the directory `out` of what `open` gives: `write` fills it under another name.
+pub(crate) fn directory<S, M>(
+    out: &Path,
+    existing: Existing,
+    open: impl FnOnce() -> Result<S, Error>,
+    write: impl FnOnce(&S, &Path) -> Result<M, Error>,
+) -> Result<M, Error> {
     let (parent, name) = split(out)?;
     clean(out, &parent, &prefix(&name));
     check_out(out, existing)?;
-    let spool = Spool::open(spool)?;
+    let spool = open()?;
     let temp = Temp::make(&parent, &name)?;
-    let manifest = write(&spool, &temp.0, progress)?;
+    let manifest = write(&spool, &temp.0)?;
     temp.publish(out, existing)?;
     Ok(manifest)
 }
@@ -205,7 +220,7 @@ fn manifest(
     }
 }
 
-fn write_manifest(dir: &Path, manifest: &Manifest) -> Result<(), Error> {
+pub(crate) fn write_manifest(dir: &Path, manifest: &impl serde::Serialize) -> Result<(), Error> {
     let path = dir.join(read::MANIFEST);
     let mut text =
         serde_json::to_vec_pretty(manifest).map_err(|error| Error::damaged(&path, error))?;

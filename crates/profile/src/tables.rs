@@ -51,14 +51,14 @@ pub(crate) const TABLES: [(&str, &str); 5] = [
 ];
 
 /// Takes the columns one after another.
-struct Next<'a>(std::slice::IterMut<'a, Column>);
+pub(crate) struct Next<'a>(std::slice::IterMut<'a, Column>);
 
 impl<'a> Next<'a> {
-    fn of(columns: &'a mut [Column]) -> Self {
+    pub(crate) fn of(columns: &'a mut [Column]) -> Self {
         Next(columns.iter_mut())
     }
 
-    fn get(&mut self) -> &'a mut Column {
+    pub(crate) fn get(&mut self) -> &'a mut Column {
         self.0
             .next()
             .expect("a column for each field of the schema")

@@ -2,6 +2,7 @@
 //! describe methods with. For tests of the crates that read spools.
 
 mod flows;
+pub mod sites;
 
 use std::collections::{HashMap, HashSet};
 
