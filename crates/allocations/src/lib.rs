@@ -5,7 +5,16 @@
 //! the same output. Must never happen here: a class that the verifier refuses while it accepts the original, or that behaves otherwise.
 //! docs/allocations.md says what is found and how.
 
+mod emit;
+mod jdk;
+mod scan;
+mod walk;
+
 use borescope_classfile::ClassFile;
+
+pub use jdk::is_jdk;
+use scan::Scanner;
+use walk::Walker;
 
 /// The helper that inserted code calls.
 pub const HELPER: &str = "java/lang/BorescopeSites";
@@ -21,8 +30,20 @@ pub struct Settings {
     pub local: bool,
     /// Whether a class (internal name) counts as the JDK's.
     pub is_jdk: fn(&str) -> bool,
-    /// Whether a method (name, descriptor) of this class stays plain.
-    pub exclude: fn(&str, &str) -> bool,
+    /// Whether a method (class, name, descriptor) stays plain.
+    pub exclude: fn(&str, &str, &str) -> bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            attribute: true,
+            jdk: false,
+            local: false,
+            is_jdk,
+            exclude: |_, _, _| false,
+        }
+    }
 }
 
 /// What a site does.
@@ -42,6 +63,8 @@ pub enum Kind {
     Indy,
     /// A call of `Class.newInstance`, `Constructor.newInstance` or `Array.newInstance`.
     Reflect,
+    /// A call of a JDK method that gives a new object and that C2 replaces by code of its own, such as `Arrays.copyOf`.
+    Intrinsic,
 }
 
 /// A place in bytecode that allocates.
@@ -112,6 +135,43 @@ pub fn instrument(
     constructors: &dyn Constructors,
     reserve: impl FnOnce(usize, usize) -> Option<(u32, u32)>,
 ) -> Option<Instrumented> {
-    let _ = (class, settings, constructors, reserve);
-    Some(Instrumented::default())
+    let mut scanner = Scanner {
+        class,
+        settings,
+        constructors,
+        walker: Walker::default(),
+        sites: Vec::new(),
+        calls: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let name = class.this_name();
+    let mut planned = Vec::new();
+    for (index, method) in class.methods().iter().enumerate() {
+        let Some(code) = method.code() else { continue };
+        if (settings.exclude)(&name, &method.name(), &method.descriptor()) {
+            continue;
+        }
+        // A class file has at most 65535 methods.
+        if let Some(found) = scanner.method(index as u16, method, &code) {
+            planned.push((index, found));
+        }
+    }
+    let Scanner {
+        sites,
+        calls,
+        mut skipped,
+        ..
+    } = scanner;
+    let bytes = if planned.is_empty() {
+        None
+    } else {
+        let first = reserve(sites.len(), calls.len())?;
+        emit::splice(class, settings, &planned, first, &mut skipped)
+    };
+    Some(Instrumented {
+        bytes,
+        sites,
+        calls,
+        skipped,
+    })
 }

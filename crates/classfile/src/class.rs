@@ -22,6 +22,8 @@ pub struct ClassFile<'a> {
     super_class: u16,
     methods: Vec<Method<'a>>,
     source_file: Option<u16>,
+    /// Contents of the BootstrapMethods attribute (JVMS 4.7.23).
+    bootstraps: &'a [u8],
 }
 
 /// A method of a class.
@@ -53,6 +55,30 @@ pub struct Code<'a> {
     has_stack_map: bool,
     /// Constant pool index of the name of the LineNumberTable attributes; 0 = there are none.
     lines_name: u16,
+}
+
+/// A field or method that a class refers to; names in the file's own bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Internal name of the class, or descriptor of an array type.
+    pub class: &'a [u8],
+    /// Name.
+    pub name: &'a [u8],
+    /// Descriptor.
+    pub descriptor: &'a [u8],
+}
+
+/// An InvokeDynamic constant with its bootstrap method (JVMS 4.4.10, 4.7.23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvokeDynamic<'a> {
+    /// Name.
+    pub name: &'a [u8],
+    /// Descriptor.
+    pub descriptor: &'a [u8],
+    /// The bootstrap method.
+    pub bootstrap: Member<'a>,
+    /// Its static arguments: constant pool indices of two bytes.
+    pub arguments: &'a [u8],
 }
 
 /// An entry of an exception table (JVMS 4.7.3).
@@ -114,6 +140,7 @@ impl<'a> ClassFile<'a> {
             super_class: r.u2()?,
             methods: Vec::new(),
             source_file: None,
+            bootstraps: &[],
         };
         class
             .class_name(class.this_class)
@@ -136,8 +163,12 @@ impl<'a> ClassFile<'a> {
         }
         for _ in 0..r.u2()? {
             let (name, contents) = r.attribute()?;
-            if let (Some(b"SourceFile"), &[hi, lo]) = (class.utf8_bytes(name), contents) {
-                class.source_file = Some(u16::from_be_bytes([hi, lo]));
+            match (class.utf8_bytes(name), contents) {
+                (Some(b"SourceFile"), &[hi, lo]) => {
+                    class.source_file = Some(u16::from_be_bytes([hi, lo]));
+                }
+                (Some(b"BootstrapMethods"), contents) => class.bootstraps = contents,
+                _ => {}
             }
         }
         if r.left() > 0 {
@@ -295,7 +326,76 @@ impl<'a> ClassFile<'a> {
         }
     }
 
-    pub(crate) fn class_name_bytes(&self, index: u16) -> Option<&'a [u8]> {
+    /// The Fieldref, Methodref or InterfaceMethodref at an index.
+    pub fn member(&self, index: u16) -> Option<Member<'a>> {
+        match self.entry(index)? {
+            [9..=11, a, b, c, d, ..] => {
+                let (name, descriptor) = self.name_and_type(u16::from_be_bytes([*c, *d]))?;
+                Some(Member {
+                    class: self.class_name_bytes(u16::from_be_bytes([*a, *b]))?,
+                    name,
+                    descriptor,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The InvokeDynamic constant at an index.
+    pub fn invoke_dynamic(&self, index: u16) -> Option<InvokeDynamic<'a>> {
+        let [18, a, b, c, d, ..] = self.entry(index)? else {
+            return None;
+        };
+        let (name, descriptor) = self.name_and_type(u16::from_be_bytes([*c, *d]))?;
+        // An entry is a method handle, a count and so many arguments.
+        let mut r = Reader::new(self.bootstraps);
+        r.u2().ok()?;
+        for _ in 0..u16::from_be_bytes([*a, *b]) {
+            r.u2().ok()?;
+            let count = r.u2().ok()?;
+            r.take(2 * usize::from(count)).ok()?;
+        }
+        let bootstrap = self.method_handle(r.u2().ok()?)?;
+        let count = r.u2().ok()?;
+        let arguments = r.take(2 * usize::from(count)).ok()?;
+        Some(InvokeDynamic {
+            name,
+            descriptor,
+            bootstrap,
+            arguments,
+        })
+    }
+
+    /// The member that the MethodHandle constant at an index refers to.
+    pub fn method_handle(&self, index: u16) -> Option<Member<'a>> {
+        match self.entry(index)? {
+            [15, _, hi, lo, ..] => self.member(u16::from_be_bytes([*hi, *lo])),
+            _ => None,
+        }
+    }
+
+    fn name_and_type(&self, index: u16) -> Option<(&'a [u8], &'a [u8])> {
+        match self.entry(index)? {
+            [12, a, b, c, d, ..] => Some((
+                self.utf8_bytes(u16::from_be_bytes([*a, *b]))?,
+                self.utf8_bytes(u16::from_be_bytes([*c, *d]))?,
+            )),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::this_name`], not decoded.
+    pub fn this_name_bytes(&self) -> &'a [u8] {
+        self.class_name_bytes(self.this_class).unwrap_or_default()
+    }
+
+    /// As [`Self::super_name`], not decoded.
+    pub fn super_name_bytes(&self) -> Option<&'a [u8]> {
+        self.class_name_bytes(self.super_class)
+    }
+
+    /// As [`Self::class_name`], not decoded.
+    pub fn class_name_bytes(&self, index: u16) -> Option<&'a [u8]> {
         match self.entry(index)? {
             [CLASS, hi, lo, ..] => self.utf8_bytes(u16::from_be_bytes([*hi, *lo])),
             _ => None,
@@ -368,7 +468,18 @@ impl<'a> Method<'a> {
         self.code
     }
 
-    pub(crate) fn is_static(&self) -> bool {
+    /// As [`Self::name`], not decoded.
+    pub fn name_bytes(&self) -> &'a [u8] {
+        self.name
+    }
+
+    /// As [`Self::descriptor`], not decoded.
+    pub fn descriptor_bytes(&self) -> &'a [u8] {
+        self.descriptor
+    }
+
+    /// Whether it is static.
+    pub fn is_static(&self) -> bool {
         self.access_flags & 0x8 != 0
     }
 }

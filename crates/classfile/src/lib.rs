@@ -11,7 +11,7 @@ mod mutf8;
 mod read;
 mod splice;
 
-pub use class::{ClassFile, Code, ExceptionEntry, Exceptions, Method};
+pub use class::{ClassFile, Code, ExceptionEntry, Exceptions, InvokeDynamic, Member, Method};
 pub use splice::{At, Buffers, ExtraLocal, MethodEdit, Plain, Splicer};
 
 /// Why bytes are not a class file that this crate can read.

@@ -1,0 +1,157 @@
+//! What is known of the JDK's classes: which are its own, which of their methods hand out a new object, allocate nothing, or keep nothing of what
+//! they are given. Read from the sources of JDK 17, 21 and 25.
+
+use borescope_classfile::Member;
+use borescope_classfile::insn::{INVOKESPECIAL, INVOKESTATIC, INVOKEVIRTUAL};
+
+use crate::Kind;
+
+/// Whether a class (internal name) is the JDK's, by its package.
+pub fn is_jdk(class: &str) -> bool {
+    const PACKAGES: [&str; 9] = [
+        "java/",
+        "javax/",
+        "jdk/",
+        "sun/",
+        "com/sun/",
+        "netscape/javascript/",
+        "org/ietf/jgss/",
+        "org/w3c/dom/",
+        "org/xml/sax/",
+    ];
+    PACKAGES.iter().any(|package| class.starts_with(package))
+}
+
+/// What a call that always gives a new object is, if it is one.
+pub(crate) fn fresh(op: u8, member: &Member<'_>) -> Option<Kind> {
+    match (op, member.class, member.name) {
+        (INVOKEVIRTUAL, [b'[', ..], b"clone") | (INVOKESPECIAL, b"java/lang/Object", b"clone") => {
+            Some(Kind::Clone)
+        }
+        (INVOKEVIRTUAL, b"java/lang/Class" | b"java/lang/reflect/Constructor", b"newInstance")
+        | (INVOKESTATIC, b"java/lang/reflect/Array", b"newInstance") => Some(Kind::Reflect),
+        // vmIntrinsics.hpp: compiled code does not run the bytecode of these, so what marks there would be passed by.
+        (INVOKESTATIC, b"java/util/Arrays", b"copyOf" | b"copyOfRange")
+        | (INVOKEVIRTUAL, b"jdk/internal/misc/Unsafe", b"allocateUninitializedArray")
+        | (INVOKESTATIC, b"java/lang/StringUTF16", b"toBytes") => {
+            (member.descriptor.ends_with(b"[Ljava/lang/Object;")
+                || member.class != b"java/util/Arrays")
+                .then_some(Kind::Intrinsic)
+        }
+        // stringopts.cpp (OptimizeStringConcat): a chain of appends becomes one allocation.
+        (
+            INVOKEVIRTUAL,
+            b"java/lang/StringBuilder" | b"java/lang/StringBuffer",
+            b"toString",
+        ) => Some(Kind::Intrinsic),
+        _ => None,
+    }
+}
+
+/// Whether the bootstrap method makes call sites that give a lambda or a concatenated string.
+pub(crate) fn makes_objects(bootstrap: &Member<'_>) -> bool {
+    matches!(
+        (bootstrap.class, bootstrap.name),
+        (
+            b"java/lang/invoke/LambdaMetafactory",
+            b"metafactory" | b"altMetafactory"
+        ) | (
+            b"java/lang/invoke/StringConcatFactory",
+            b"makeConcat" | b"makeConcatWithConstants"
+        )
+    )
+}
+
+fn builder(class: &[u8]) -> bool {
+    matches!(class, b"java/lang/StringBuilder" | b"java/lang/StringBuffer")
+}
+
+/// Whether what the method returns is its receiver.
+pub(crate) fn returns_receiver(member: &Member<'_>) -> bool {
+    builder(member.class)
+        && (member.descriptor.ends_with(b")Ljava/lang/StringBuilder;")
+            || member.descriptor.ends_with(b")Ljava/lang/StringBuffer;"))
+}
+
+/// Whether the method stores its receiver nowhere and hands it to nobody but its caller.
+pub(crate) fn keeps_no_receiver(member: &Member<'_>) -> bool {
+    match member.class {
+        class if builder(class) => !matches!(member.name, b"chars" | b"codePoints"),
+        b"java/lang/Boolean" | b"java/lang/Byte" | b"java/lang/Character" | b"java/lang/Double"
+        | b"java/lang/Float" | b"java/lang/Integer" | b"java/lang/Long" | b"java/lang/Short" => {
+            member.name == b"<init>" || member.name.ends_with(b"Value")
+        }
+        b"java/lang/Object" => matches!(member.name, b"<init>" | b"getClass"),
+        _ => false,
+    }
+}
+
+/// Whether the method stores none of its arguments, hands them to nobody and does not return them.
+pub(crate) fn keeps_no_argument(member: &Member<'_>) -> bool {
+    match member.class {
+        b"java/lang/System" => member.name == b"arraycopy",
+        b"java/util/Arrays" => {
+            matches!(member.name, b"fill" | b"copyOf" | b"copyOfRange")
+        }
+        b"java/lang/String" => matches!(member.name, b"<init>" | b"valueOf" | b"copyValueOf")
+            && member.descriptor.starts_with(b"([C"),
+        _ => false,
+    }
+}
+
+/// Whether a call allocates nothing (but what it throws), so that it need not be known which line it is on.
+pub(crate) fn allocates_nothing(member: &Member<'_>) -> bool {
+    let name = member.name;
+    match member.class {
+        b"java/lang/Math" | b"java/lang/StrictMath" => true,
+        b"java/lang/Object" => matches!(
+            name,
+            b"<init>" | b"getClass" | b"notify" | b"notifyAll" | b"wait"
+        ),
+        b"java/lang/String" => matches!(
+            name,
+            b"length"
+                | b"charAt"
+                | b"codePointAt"
+                | b"isEmpty"
+                | b"equals"
+                | b"hashCode"
+                | b"indexOf"
+                | b"lastIndexOf"
+                | b"startsWith"
+                | b"endsWith"
+                | b"compareTo"
+                | b"equalsIgnoreCase"
+                | b"getChars"
+                | b"regionMatches"
+        ),
+        class if builder(class) => matches!(
+            name,
+            b"length" | b"charAt" | b"setCharAt" | b"setLength" | b"getChars"
+        ),
+        b"java/lang/System" => matches!(
+            name,
+            b"arraycopy" | b"nanoTime" | b"currentTimeMillis" | b"identityHashCode"
+        ),
+        b"java/lang/Thread" => name == b"currentThread",
+        b"java/lang/Enum" => matches!(name, b"ordinal" | b"name"),
+        b"java/lang/Boolean" | b"java/lang/Byte" | b"java/lang/Character" | b"java/lang/Double"
+        | b"java/lang/Float" | b"java/lang/Integer" | b"java/lang/Long" | b"java/lang/Short"
+        | b"java/lang/Number" => {
+            // Not those that give a String, a box or an array; such as Character.isDigit, Integer.compare, Double.doubleToLongBits.
+            matches!(member.descriptor, [.., b')', b'Z' | b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S'])
+                && !name.starts_with(b"parse")
+                && !name.starts_with(b"getInteger")
+        }
+        b"java/util/Collection" | b"java/util/List" | b"java/util/Set" | b"java/util/Map"
+        | b"java/util/ArrayList" | b"java/util/HashMap" | b"java/util/HashSet" => {
+            matches!(name, b"size" | b"isEmpty")
+        }
+        b"java/util/concurrent/atomic/AtomicInteger"
+        | b"java/util/concurrent/atomic/AtomicLong"
+        | b"java/util/concurrent/atomic/AtomicBoolean" => {
+            !matches!(name, b"toString") && !member.descriptor.contains(&b'L')
+        }
+        _ => false,
+    }
+}
