@@ -157,7 +157,8 @@ pub struct Site {
     pub at: Place,
     /// Its bytecode index.
     pub bci: u16,
-    /// `new`, `newarray`, `anewarray`, `multianewarray`, `clone`, `invokedynamic` or `reflection`.
+    /// `new`, `newarray`, `anewarray`, `multianewarray`, `clone`, `invokedynamic`, `reflection` or
+    /// `intrinsic`.
     pub kind: String,
     /// The nearest place in the application: `at` itself, or the call into the JDK. `None` = a site of the JDK whose caller is not known.
     pub app: Option<Place>,

@@ -105,11 +105,13 @@ pub enum SiteKind {
     Indy = 5,
     /// `newInstance` by reflection.
     Reflect = 6,
+    /// A call of a JDK method that C2 replaces by an allocation of its own.
+    Intrinsic = 7,
 }
 
 impl SiteKind {
     /// All of them, by number.
-    pub const ALL: [SiteKind; 7] = [
+    pub const ALL: [SiteKind; 8] = [
         SiteKind::New,
         SiteKind::NewArray,
         SiteKind::ANewArray,
@@ -117,6 +119,7 @@ impl SiteKind {
         SiteKind::Clone,
         SiteKind::Indy,
         SiteKind::Reflect,
+        SiteKind::Intrinsic,
     ];
 
     /// As tables spell it.
@@ -129,6 +132,7 @@ impl SiteKind {
             SiteKind::Clone => "clone",
             SiteKind::Indy => "invokedynamic",
             SiteKind::Reflect => "reflection",
+            SiteKind::Intrinsic => "intrinsic",
         }
     }
 }
@@ -144,7 +148,7 @@ pub struct Site {
     pub line: u16,
     /// How.
     pub kind: SiteKind,
-    /// Binary name with slashes, or descriptor of an array; as declared for [`SiteKind::Clone`], [`SiteKind::Indy`], [`SiteKind::Reflect`].
+    /// Binary name with slashes, or descriptor of an array; as declared where the object may be of a subclass (clone, lambda, reflection).
     pub ty: String,
 }
 
