@@ -1,4 +1,4 @@
-//! Options of the agent: `-agentpath:libborescope.so=lens=paths,k=4,out=DIR,include=com.acme.*;org.x.*`.
+//! Options of the agent: `-agentpath:libborescope.so=lens=paths,k=4,out=DIR,include=com.acme.*;org.x.*`, or `lens=sites,out=DIR`.
 //!
 //! Comma-separated `key=value`; lists use `;`; `%XX` stands for any byte (so values may hold commas).
 
@@ -10,14 +10,44 @@ use borescope_spool::layout::Engine;
 pub const MAX_K: u32 = 64;
 /// Least and most activations of which burst mode chooses one.
 pub const ONE_IN: std::ops::RangeInclusive<u32> = 2..=65536;
+/// Most minutes between snapshots: a week.
+pub const MOST_MINUTES: u32 = 7 * 24 * 60;
 /// Default limit of rows.
 pub const DEFAULT_ROWS: u32 = 4096;
 /// Default limit of counter memory for one JVM.
 pub const DEFAULT_MEMORY: u64 = 64 << 20;
 
+/// What the agent observes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lens {
+    /// Which paths code takes.
+    Paths,
+    /// Where live objects were allocated.
+    Sites,
+}
+
+/// Options of the sites lens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sites {
+    /// Classes of the JDK are instrumented, too.
+    pub jdk: bool,
+    /// What the JDK allocates is told apart by the application's call.
+    pub attribute: bool,
+    /// Snapshots list each object.
+    pub objects: bool,
+    /// Snapshots collect first.
+    pub gc: bool,
+    /// Minutes between snapshots.
+    pub every: Option<u32>,
+}
+
 /// Parsed options.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Which lens.
+    pub lens: Lens,
+    /// Options of the sites lens.
+    pub sites: Sites,
     /// Length of the longest path sequence counted.
     pub k: u32,
     /// Counting engine.
@@ -48,6 +78,14 @@ impl Options {
     /// Parses the agent's option string; the error is one line for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut o = Self {
+            lens: Lens::Paths,
+            sites: Sites {
+                jdk: true,
+                attribute: true,
+                objects: false,
+                gc: true,
+                every: None,
+            },
             k: 4,
             engine: Engine::Automaton,
             out: String::new(),
@@ -61,17 +99,19 @@ impl Options {
             seed: None,
             probe_only: false,
         };
+        // What only one lens knows, as far as it was given.
+        let (mut of_paths, mut of_sites) = (None, None);
         for part in text.split(',').filter(|p| !p.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
-                "lens" => {
-                    let lens = decode(value)?;
-                    if lens != "paths" {
-                        return Err(format!(
-                            "unknown lens `{lens}`; this version has lens=paths"
-                        ));
-                    }
+                "k" | "engine" | "branches" | "straight" | "memory" | "rows" | "burst" | "seed" => {
+                    of_paths = Some(key);
                 }
+                "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" => of_sites = Some(key),
+                _ => {}
+            }
+            match key {
+                "lens" => o.lens = lens(&decode(value)?)?,
                 "k" => {
                     o.k = value
                         .parse()
@@ -110,13 +150,28 @@ impl Options {
                         _ => return Err(format!("branches must be merge or split, not `{value}`")),
                     }
                 }
-                "straight" => {
-                    o.straight_line = match value {
-                        "0" => false,
-                        "1" => true,
-                        _ => return Err(format!("straight must be 0 or 1, not `{value}`")),
-                    }
+                "straight" => o.straight_line = flag(key, value)?,
+                "jdk" => o.sites.jdk = flag(key, value)?,
+                "attribute" => o.sites.attribute = flag(key, value)?,
+                "objects" => o.sites.objects = flag(key, value)?,
+                "gc" => o.sites.gc = flag(key, value)?,
+                "every" => {
+                    let every = value
+                        .parse()
+                        .ok()
+                        .filter(|n| (1..=MOST_MINUTES).contains(n));
+                    o.sites.every = Some(every.ok_or_else(|| {
+                        format!("every must be a number of minutes from 1 to {MOST_MINUTES}, not `{value}`")
+                    })?);
                 }
+                "mode" => match value {
+                    "auto" | "spare" => {}
+                    _ => {
+                        return Err(format!(
+                            "mode must be auto or spare in this version, not `{value}`"
+                        ));
+                    }
+                },
                 "burst" => {
                     let one_in = value.parse().ok().filter(|n| ONE_IN.contains(n));
                     o.one_in = Some(one_in.ok_or_else(|| {
@@ -138,10 +193,24 @@ impl Options {
                 "probe" => o.probe_only = true,
                 _ => {
                     return Err(format!(
-                        "unknown agent option `{key}`; known: lens, k, engine, out, include, exclude, branches, straight, memory, rows, burst, seed"
+                        "unknown agent option `{key}`; known: lens, out, include, exclude; lens=paths: k, engine, branches, straight, memory, rows, burst, seed; \
+                         lens=sites: jdk, attribute, objects, gc, every, mode"
                     ));
                 }
             }
+        }
+        match (o.lens, of_paths, of_sites) {
+            (Lens::Sites, Some(key), _) => {
+                return Err(format!(
+                    "`{key}` is an option of lens=paths, not of lens=sites"
+                ));
+            }
+            (Lens::Paths, _, Some(key)) => {
+                return Err(format!(
+                    "`{key}` is an option of lens=sites, not of lens=paths"
+                ));
+            }
+            _ => {}
         }
         if o.one_in.is_some() && o.engine != Engine::Automaton {
             return Err("burst needs the automaton engine".into());
@@ -164,6 +233,27 @@ impl Options {
             straight_line: self.straight_line,
             burst: self.one_in.is_some(),
         }
+    }
+}
+
+fn lens(value: &str) -> Result<Lens, String> {
+    match value {
+        "paths" => Ok(Lens::Paths),
+        "sites" => Ok(Lens::Sites),
+        _ if value.contains([',', '+', ';']) => Err(format!(
+            "one lens at a time: lens=paths or lens=sites, not `{value}`"
+        )),
+        _ => Err(format!(
+            "unknown lens `{value}`; this version has lens=paths and lens=sites"
+        )),
+    }
+}
+
+fn flag(key: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(format!("{key} must be 0 or 1, not `{value}`")),
     }
 }
 
@@ -224,12 +314,34 @@ mod tests {
     }
 
     #[test]
+    fn sites_have_their_own_options() {
+        let o = Options::parse("lens=sites,mode=auto").unwrap();
+        assert_eq!(o.lens, Lens::Sites);
+        assert!(o.sites.jdk && o.sites.attribute && o.sites.gc && !o.sites.objects);
+        let o = Options::parse("every=5,objects=1,gc=0,jdk=0,attribute=0,lens=sites").unwrap();
+        let expected = Sites {
+            jdk: false,
+            attribute: false,
+            objects: true,
+            gc: false,
+            every: Some(5),
+        };
+        assert_eq!(o.sites, expected);
+    }
+
+    #[test]
     fn says_what_is_wrong() {
         for (text, word) in [
             ("k=0", "1 to 64"),
             ("k=65", "1 to 64"),
             ("engine=fast", "fast"),
-            ("lens=sites", "lens=paths"),
+            ("lens=waste", "lens=paths and lens=sites"),
+            ("lens=paths+sites", "one lens at a time"),
+            ("lens=sites,k=4", "lens=paths"),
+            ("jdk=1", "lens=sites"),
+            ("lens=sites,jdk=yes", "0 or 1"),
+            ("lens=sites,every=0", "1 to 10080"),
+            ("lens=sites,mode=dynamic", "auto or spare"),
             ("colour=red", "colour"),
             ("out=%4", "percent"),
             ("memory=12", "1048576"),

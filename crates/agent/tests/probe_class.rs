@@ -1,4 +1,4 @@
-//! The probe helper's committed class file is what its source compiles to.
+//! The helpers' committed class files are what their sources compile to.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,17 +15,13 @@ fn agrees_with_its_source() {
         status.success(),
         "java/probe/build failed: is a JDK 17 or newer installed?"
     );
-    // Compiled by a JDK of its own, java.base's class lands below its package, with or without the module's source folder.
-    let fresh = [
-        "java/lang/BorescopeProbe.class",
-        "java/java/lang/BorescopeProbe.class",
-    ]
-    .iter()
-    .find_map(|f| std::fs::read(out.path().join(f)).ok())
-    .expect("the class was compiled");
-    let committed = std::fs::read(probe.join("java/lang/BorescopeProbe.class")).unwrap();
-    assert!(
-        fresh == committed,
-        "run java/probe/build and commit BorescopeProbe.class"
-    );
+    for name in ["BorescopeProbe.class", "BorescopeSites.class"] {
+        // Compiled by a JDK of its own, java.base's class lands below its package, with or without the module's source folder.
+        let fresh = ["java/lang", "java/java/lang"]
+            .iter()
+            .find_map(|dir| std::fs::read(out.path().join(dir).join(name)).ok())
+            .expect("the class was compiled");
+        let committed = std::fs::read(probe.join("java/lang").join(name)).unwrap();
+        assert!(fresh == committed, "run java/probe/build and commit {name}");
+    }
 }

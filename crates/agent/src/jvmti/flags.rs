@@ -1,4 +1,4 @@
-//! Boolean flags of the running HotSpot, read from the table that libjvm exports for debuggers (vmStructs.hpp,
+//! Flags of the running HotSpot, read from the table that libjvm exports for debuggers (vmStructs.hpp,
 //! `gHotSpotVMStructs` and `gHotSpotVMTypes`). A VM without it: nothing is known.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -35,13 +35,30 @@ const COLLECTORS: [(&str, &str); 6] = [
 
 /// The collector in use, or `unknown`.
 pub fn collector() -> &'static str {
+    let used = |(name, _): &&(&str, &str)| flag(name) == Some(true);
+    COLLECTORS.iter().find(used).map_or("unknown", |c| c.1)
+}
+
+/// A boolean flag; `None` = this VM has none of that name.
+pub fn flag(name: &str) -> Option<bool> {
+    // SAFETY: a boolean flag is one byte.
+    find(name).map(|address| unsafe { *address } != 0)
+}
+
+/// A flag of type int.
+pub fn int_flag(name: &str) -> Option<i32> {
+    // SAFETY: an int flag is four aligned bytes.
+    find(name).map(|address| unsafe { *address.cast::<i32>() })
+}
+
+fn find(name: &str) -> Option<*const u8> {
     // SAFETY: read-only walk over tables that HotSpot builds before any agent is loaded and never changes.
-    unsafe { find_collector() }.unwrap_or("unknown")
+    unsafe { find_flag(name) }
 }
 
 /// # Safety
 /// The exported tables, if present, are HotSpot's.
-unsafe fn find_collector() -> Option<&'static str> {
+unsafe fn find_flag(wanted: &str) -> Option<*const u8> {
     // SAFETY: by contract; each table ends with an entry whose name is null, each name is a C string.
     unsafe {
         let mut entry = pointer::<VmStruct>(c"gHotSpotVMStructs")?;
@@ -72,11 +89,9 @@ unsafe fn find_collector() -> Option<&'static str> {
             if flag_name.is_null() {
                 continue;
             }
-            if let Some((_, label)) = COLLECTORS.iter().find(|(f, _)| *f == text(flag_name)) {
-                let value = (flag.add(address) as *const *const u8).read();
-                if !value.is_null() && *value != 0 {
-                    return Some(label);
-                }
+            if text(flag_name) == wanted {
+                let address = (flag.add(address) as *const *const u8).read();
+                return (!address.is_null()).then_some(address);
             }
         }
         None

@@ -1,6 +1,7 @@
 //! JVMTI and JNI behind safe calls. In: environments that the JVM handed us. Errors are `None`: an agent asks again or does less.
 
 pub mod flags;
+pub mod heap;
 pub mod sys;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};

@@ -23,15 +23,18 @@ pub mod event {
     pub const THREAD_END: c_int = 53;
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
     pub const CLASS_PREPARE: c_int = 56;
+    pub const RESOURCE_EXHAUSTED: c_int = 80;
     /// The first event's number: its callback is the table's first.
     pub const FIRST: c_int = 50;
 }
 
 /// Capability bits.
 pub mod capability {
+    pub const TAG_OBJECTS: u32 = 0;
     pub const ALL_CLASS_HOOK_EVENTS: u32 = 26;
     pub const RETRANSFORM_CLASSES: u32 = 37;
     pub const RETRANSFORM_ANY_CLASS: u32 = 38;
+    pub const RESOURCE_EXHAUSTION_HEAP_EVENTS: u32 = 39;
 }
 
 /// `JNINativeMethod`.
@@ -42,32 +45,55 @@ pub struct NativeMethod {
     pub function: *const c_void,
 }
 
-/// Indices in the JNI function table.
+/// A `jvalue`: an argument of the `A` variants of JNI's calls.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub union JValue {
+    pub long: i64,
+    pub object: JObject,
+}
+
+/// Indices in the JNI function table; of calls with arguments, the `A` variants.
 pub mod jni {
     pub const DEFINE_CLASS: usize = 5;
     pub const FIND_CLASS: usize = 6;
     pub const EXCEPTION_CLEAR: usize = 17;
     pub const DELETE_LOCAL_REF: usize = 23;
+    pub const ALLOC_OBJECT: usize = 27;
+    pub const NEW_OBJECT: usize = 30;
     pub const GET_OBJECT_CLASS: usize = 31;
+    pub const GET_METHOD_ID: usize = 33;
+    pub const CALL_LONG_METHOD: usize = 54;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
     pub const GET_LONG_FIELD: usize = 101;
+    pub const GET_STATIC_METHOD_ID: usize = 113;
+    pub const CALL_STATIC_OBJECT_METHOD: usize = 116;
     pub const GET_STATIC_FIELD_ID: usize = 144;
+    pub const NEW_STRING_UTF: usize = 167;
     pub const GET_STRING_UTF_CHARS: usize = 169;
     pub const RELEASE_STRING_UTF_CHARS: usize = 170;
     pub const REGISTER_NATIVES: usize = 215;
+    pub const MONITOR_ENTER: usize = 217;
+    pub const MONITOR_EXIT: usize = 218;
 }
 
 /// Indices in the JVMTI function table (the numbers in jvmti.h, less one).
 pub mod jvmti {
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
+    pub const RUN_AGENT_THREAD: usize = 11;
     pub const GET_NAMED_MODULE: usize = 39;
     pub const IS_MODIFIABLE_CLASS: usize = 44;
     pub const ALLOCATE: usize = 45;
     pub const DEALLOCATE: usize = 46;
     pub const GET_CLASS_SIGNATURE: usize = 47;
     pub const GET_CLASS_LOADER: usize = 56;
+    pub const GET_OBJECT_HASH_CODE: usize = 57;
     pub const GET_LOADED_CLASSES: usize = 77;
+    pub const GET_TAG: usize = 105;
+    pub const SET_TAG: usize = 106;
+    pub const FORCE_GARBAGE_COLLECTION: usize = 107;
+    pub const ITERATE_THROUGH_HEAP: usize = 115;
     pub const SET_EVENT_CALLBACKS: usize = 121;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const ADD_CAPABILITIES: usize = 141;
@@ -91,6 +117,13 @@ pub(crate) use call;
 pub type OnThread = unsafe extern "system" fn(JvmtiEnv, JniEnv, JObject);
 /// VMDeath.
 pub type OnVmDeath = unsafe extern "system" fn(JvmtiEnv, JniEnv);
+/// ResourceExhausted.
+pub type OnResourceExhausted =
+    unsafe extern "system" fn(JvmtiEnv, JniEnv, c_int, *const c_void, *const c_char);
+/// `jvmtiStartFunction`.
+pub type AgentThread = unsafe extern "system" fn(JvmtiEnv, JniEnv, *mut c_void);
+/// `jvmtiHeapIterationCallback`: class's tag, size, place of the object's tag, length of an array, user data.
+pub type OnHeapObject = unsafe extern "system" fn(i64, i64, *mut i64, c_int, *mut c_void) -> c_int;
 /// ClassPrepare.
 pub type OnClassPrepare = unsafe extern "system" fn(JvmtiEnv, JniEnv, JObject, JObject);
 /// ClassFileLoadHook.

@@ -1,0 +1,277 @@
+//! Instruments classes as they load, and those of the JDK that were there before.
+
+use super::helper;
+use super::{State, jdk};
+use crate::glob::Glob;
+use crate::jvmti::Jni;
+use crate::jvmti::sys::JObject;
+use crate::{instrument, vm};
+use borescope_allocations::{Constructors, HELPER, Instrumented, Kind, Settings, is_jdk};
+use borescope_classfile::ClassFile;
+use borescope_spool::meta::{Record, Skipped};
+use borescope_spool::sites::{Call, MethodName, Site, SiteClass, SiteKind, SkippedSite};
+use std::collections::HashMap;
+
+/// Numbers of classes by (name, hash of the bytes): the same bytes loaded again have the same.
+pub type Known = HashMap<(String, u64), Numbers>;
+
+/// The numbers of a class.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Numbers {
+    first_site: u32,
+    first_call: u32,
+    sites: usize,
+    calls: usize,
+}
+
+/// Nothing is known of other classes' constructors.
+struct Unknown;
+
+impl Constructors for Unknown {
+    fn leaks(&self, class: &str, _descriptor: &str) -> bool {
+        class != "java/lang/Object"
+    }
+}
+
+/// What a class is to us.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Stays plain.
+    Nobodys,
+    /// Its sites are owners.
+    Applications,
+    /// Its sites have owners by call.
+    Jdks,
+}
+
+impl State {
+    /// What to do with a class.
+    pub fn whose(&self, jni: Jni, loader: JObject, name: &str) -> Whose {
+        let any = |globs: &[Glob]| globs.iter().any(|g| g.matches(name));
+        let o = &self.options;
+        if any(&o.exclude) {
+            return Whose::Nobodys;
+        }
+        if vm::is_jdk(self.jvmti, jni, loader, name) {
+            return match o.sites.jdk && !any(&self.never) {
+                true => Whose::Jdks,
+                false => Whose::Nobodys,
+            };
+        }
+        match o.include.is_empty() || any(&o.include) {
+            true => Whose::Applications,
+            false => Whose::Nobodys,
+        }
+    }
+
+    /// The new bytes of a class; `None` = it stays as it is.
+    pub fn transform(
+        &self,
+        jni: Jni,
+        loader: JObject,
+        name: &str,
+        whose: Whose,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        let (tables, _) = helper::shared()?;
+        let class = match ClassFile::parse(bytes) {
+            Ok(c) => c,
+            Err(e) => {
+                self.skip_class(name, &format!("cannot be read: {e}"));
+                return None;
+            }
+        };
+        if let Some(why) = instrument::refuse(&class) {
+            self.skip_class(name, &why);
+            return None;
+        }
+        // Another agent may hand us a class that is marked already.
+        if memchr::memmem::find(bytes, HELPER.as_bytes()).is_some() {
+            self.skip_class(name, "has borescope's marks already");
+            return None;
+        }
+        let jdk = whose == Whose::Jdks;
+        let settings = Settings {
+            attribute: !jdk && self.options.sites.attribute && self.options.sites.jdk,
+            jdk,
+            local: false,
+            is_jdk,
+            exclude: if jdk { jdk::stays_plain } else { jdk::nothing },
+        };
+        let key = (name.to_owned(), xxhash_rust::xxh3::xxh3_64(bytes));
+        let known = self.known().get(&key).copied();
+        let mut numbers = None;
+        let done =
+            borescope_allocations::instrument(&class, &settings, &Unknown, |sites, calls| {
+                let same = known.filter(|k| (k.sites, k.calls) == (sites, calls));
+                numbers = same.or_else(|| {
+                    let (first_site, first_call) = match jdk {
+                        true => tables.jdk(sites, calls),
+                        false => tables.application(sites, calls),
+                    }?;
+                    Some(Numbers {
+                        first_site,
+                        first_call,
+                        sites,
+                        calls,
+                    })
+                });
+                numbers.map(|n| (n.first_site, n.first_call))
+            });
+        let Some(done) = done else {
+            self.skip_class(name, "no numbers are left for its allocation sites");
+            return None;
+        };
+        if numbers.is_none() || known != numbers {
+            let n = numbers.unwrap_or(Numbers {
+                first_site: 1,
+                first_call: 1,
+                sites: 0,
+                calls: 0,
+            });
+            let new = record(
+                &class,
+                name,
+                vm::loader_name(self.jvmti, jni, loader),
+                key.1,
+                jdk,
+                n,
+                &done,
+            );
+            // Before the class can run.
+            let empty = done.bytes.is_none() && new.skipped.is_empty();
+            if !empty && !self.log(&Record::SiteClass(new)) {
+                return None;
+            }
+            if numbers.is_some() {
+                self.known().insert(key, n);
+            }
+        }
+        done.bytes
+    }
+
+    /// Sends classes through the hook that were loaded before it was on.
+    pub fn instrument_loaded(&self, jni: Jni) {
+        let mut wanted = Vec::new();
+        for class in self.jvmti.loaded_classes() {
+            let keep = self.jvmti.signature(class).is_some_and(|signature| {
+                let Some(name) = signature
+                    .strip_prefix('L')
+                    .and_then(|s| s.strip_suffix(';'))
+                else {
+                    return false;
+                };
+                let Some(loader) = self.jvmti.loader(class) else {
+                    return false;
+                };
+                let yes = !name.contains('.')
+                    && self.whose(jni, loader, name) != Whose::Nobodys
+                    && self.jvmti.is_modifiable(class);
+                if !loader.is_null() {
+                    jni.forget(loader);
+                }
+                yes
+            });
+            if keep {
+                wanted.push(class);
+            } else {
+                jni.forget(class);
+            }
+        }
+        // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
+        if !wanted.is_empty() && self.jvmti.retransform(&wanted).is_err() {
+            for &class in &wanted {
+                if let Err(code) = self.jvmti.retransform(&[class]) {
+                    let signature = self.jvmti.signature(class).unwrap_or_default();
+                    let name = signature.trim_start_matches('L').trim_end_matches(';');
+                    self.skip_class(
+                        name,
+                        &format!("the JVM refuses to retransform it (JVMTI error {code})"),
+                    );
+                }
+            }
+        }
+        for class in wanted {
+            jni.forget(class);
+        }
+    }
+
+    fn skip_class(&self, name: &str, reason: &str) {
+        self.log(&Record::Skipped(Skipped {
+            class: name.to_owned(),
+            method: String::new(),
+            descriptor: String::new(),
+            reason: reason.to_owned(),
+        }));
+    }
+}
+
+/// How to decode the numbers of a class. Names only the methods that something stands in.
+fn record(
+    class: &ClassFile<'_>,
+    name: &str,
+    loader: String,
+    hash: u64,
+    jdk: bool,
+    numbers: Numbers,
+    done: &Instrumented,
+) -> SiteClass {
+    let all = class.methods();
+    let mut methods = Vec::new();
+    let mut places: HashMap<u16, u16> = HashMap::new();
+    let mut place = |method: u16| {
+        *places.entry(method).or_insert_with(|| {
+            let (name, descriptor) = all.get(usize::from(method)).map_or_else(
+                || (String::new(), String::new()),
+                |m| (m.name().into_owned(), m.descriptor().into_owned()),
+            );
+            methods.push(MethodName { name, descriptor });
+            methods.len() as u16 - 1
+        })
+    };
+    let sites = done.sites.iter().map(|s| Site {
+        method: place(s.method),
+        bci: s.bci,
+        line: s.line,
+        kind: kind(s.kind),
+        ty: s.ty.clone(),
+    });
+    let sites = sites.collect();
+    let calls = done.calls.iter().map(|c| Call {
+        method: place(c.method),
+        bci: c.bci,
+        line: c.line,
+    });
+    let calls = calls.collect();
+    let skipped = done.skipped.iter().map(|s| SkippedSite {
+        method: place(s.method),
+        bci: s.bci,
+        reason: s.reason.to_owned(),
+    });
+    let skipped = skipped.collect();
+    SiteClass {
+        name: name.to_owned(),
+        loader,
+        hash,
+        source_file: class.source_file().map(|s| s.to_string()),
+        jdk,
+        first_site: numbers.first_site,
+        first_call: numbers.first_call,
+        methods,
+        sites,
+        calls,
+        skipped,
+    }
+}
+
+fn kind(kind: Kind) -> SiteKind {
+    match kind {
+        Kind::New => SiteKind::New,
+        Kind::NewArray => SiteKind::NewArray,
+        Kind::ANewArray => SiteKind::ANewArray,
+        Kind::MultiANewArray => SiteKind::MultiANewArray,
+        Kind::Clone => SiteKind::Clone,
+        Kind::Indy => SiteKind::Indy,
+        Kind::Reflect | Kind::Intrinsic => SiteKind::Reflect,
+    }
+}

@@ -1,0 +1,155 @@
+//! The control socket: `OUT/.spool/<pid>/control`, for the user of the JVM alone. One line in, one line out: `snapshot` gives `ok snapshot-2` or
+//! `error …`. Served by an agent thread of the JVM's, which also takes the snapshots of every so many minutes.
+
+use super::{STATE, State, snapshot};
+use crate::jvmti::Jni;
+use crate::jvmti::sys::{JniEnv, JvmtiEnv};
+use borescope_spool::sites::Cause;
+use std::ffi::c_void;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The socket's name in the spool.
+pub const NAME: &str = "control";
+/// Longest request.
+const MOST_BYTES: u64 = 64;
+/// How long a client may take to say what it wants, and to read the answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+static LISTENER: OnceLock<UnixListener> = OnceLock::new();
+
+/// Opens the socket and starts the thread; false = it cannot be (snapshots at the end still work).
+pub fn start(state: &State, jni: Jni, dir: &Path) -> bool {
+    let Ok(listener) = bind(dir) else {
+        return false;
+    };
+    if LISTENER.set(listener).is_err() {
+        return false;
+    }
+    let thread = jni.new_thread(c"borescope");
+    let started = !thread.is_null() && state.jvmti.run_thread(thread, serve);
+    if !started {
+        let _ = fs::remove_file(dir.join(NAME));
+    }
+    started
+}
+
+fn bind(dir: &Path) -> io::Result<UnixListener> {
+    // The path of a socket has at most 107 bytes (unix(7)); that of a file descriptor always fits.
+    let handle = File::open(dir)?;
+    let path = format!("/proc/self/fd/{}/{NAME}", handle.as_raw_fd());
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(dir.join(NAME), Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+unsafe extern "system" fn serve(_: JvmtiEnv, jni: JniEnv, _: *mut c_void) {
+    let (Some(state), Some(listener)) = (STATE.get(), LISTENER.get()) else {
+        return;
+    };
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        serve_all(state, Jni::new(jni), listener);
+    }));
+}
+
+fn serve_all(state: &State, jni: Jni, listener: &UnixListener) {
+    let every = state.options.sites.every;
+    let every = every.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
+    let mut next = every.map(|every| Instant::now() + every);
+    loop {
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
+        match wait(listener, left) {
+            Ok(true) => {
+                if let Ok((client, _)) = listener.accept() {
+                    // A client that goes away is no concern of ours.
+                    let _ = answer(state, jni, client);
+                }
+            }
+            Ok(false) => {}
+            Err(_) => return,
+        }
+        if let (Some(due), Some(every)) = (next, every) {
+            if Instant::now() >= due {
+                let _ = snapshot::take(state, jni, Cause::Interval);
+                next = Some(Instant::now() + every);
+            }
+        }
+    }
+}
+
+/// Waits for a client; false = none has come in that time, or a signal has.
+fn wait(listener: &UnixListener, time: Option<Duration>) -> io::Result<bool> {
+    let mut poll = libc::pollfd {
+        fd: listener.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let ms = time.map_or(-1, |t| t.as_millis().min(3_600_000) as i32 + 1);
+    // SAFETY: one pollfd.
+    match unsafe { libc::poll(&mut poll, 1, ms) } {
+        -1 => {
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::Interrupted => Ok(false),
+                _ => Err(error),
+            }
+        }
+        n => Ok(n > 0),
+    }
+}
+
+fn answer(state: &State, jni: Jni, mut client: UnixStream) -> io::Result<()> {
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    if !is_ours(&client)? {
+        return client.write_all(b"error not your JVM\n");
+    }
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while !request.ends_with(b"\n") && (request.len() as u64) < MOST_BYTES {
+        match client.read(&mut byte)? {
+            0 => break,
+            _ => request.push(byte[0]),
+        }
+    }
+    let line = match request.trim_ascii_end() {
+        b"snapshot" => match snapshot::take(state, jni, Cause::Request) {
+            Ok(number) => format!("ok snapshot-{number}\n"),
+            Err(why) => format!("error {why}\n"),
+        },
+        _ => "error unknown request; known: snapshot\n".to_owned(),
+    };
+    client.write_all(line.as_bytes())
+}
+
+/// Whether the client is the JVM's user, or root.
+fn is_ours(client: &UnixStream) -> io::Result<bool> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: SO_PEERCRED fills a ucred (unix(7)).
+    let rc = unsafe {
+        libc::getsockopt(
+            client.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &mut len,
+        )
+    };
+    if rc != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: no arguments.
+    Ok(peer.uid == 0 || peer.uid == unsafe { libc::geteuid() })
+}

@@ -1,0 +1,59 @@
+//! The helper that instrumented code calls: its class bytes, and its native methods.
+//!
+//! These functions run on application threads in the middle of application code: no JNI call, no exception, no panic leaves them.
+
+use super::header::Layout;
+use super::tables::Tables;
+use crate::jvmti::Jni;
+use crate::jvmti::sys::{JObject, JniEnv};
+use std::ffi::{CStr, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Compiled by java/probe/build; a test checks that it agrees with its source.
+pub const HELPER_CLASS: &[u8] =
+    include_bytes!("../../../../java/probe/java/lang/BorescopeSites.class");
+
+static SHARED: OnceLock<(Tables, Layout)> = OnceLock::new();
+static LINKED: AtomicBool = AtomicBool::new(false);
+
+/// The tables and the layout, once [`install`] has run.
+pub fn shared() -> Option<&'static (Tables, Layout)> {
+    SHARED.get()
+}
+
+/// Defines and initialises the helper in java.base; false = the VM refuses, and nothing may be instrumented.
+pub fn install(jni: Jni, tables: Tables, layout: Layout) -> bool {
+    if SHARED.set((tables, layout)).is_err() {
+        return false;
+    }
+    let class = jni.define_boot_class(c"java/lang/BorescopeSites", HELPER_CLASS);
+    !class.is_null() && jni.initialise(class, c"THREADS", c"J") && LINKED.load(Relaxed)
+}
+
+/// The helper's first native call, bound by name; see `probes.rs`.
+#[unsafe(no_mangle)]
+extern "system" fn Java_java_lang_BorescopeSites_link(jni: JniEnv, class: JObject) {
+    let natives: [(&CStr, &CStr, *const c_void); 2] = [
+        (c"config", c"(I)J", config as *const _),
+        (c"resolve", c"(II)I", resolve as *const _),
+    ];
+    LINKED.store(Jni::new(jni).register_natives(class, &natives), Relaxed);
+}
+
+extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
+    let Some((tables, layout)) = shared() else {
+        return 0;
+    };
+    match (tables.addresses().get(what as usize), what) {
+        (Some(&address), _) => address as i64,
+        (None, 5) => layout.hash_shift().into(),
+        (None, _) => layout.owner_shift().into(),
+    }
+}
+
+extern "system" fn resolve(_: JniEnv, _: JObject, site: c_int, call: c_int) -> c_int {
+    let owner = || shared().map_or(0, |(tables, _)| tables.resolve(site as u32, call as u32));
+    catch_unwind(AssertUnwindSafe(owner)).unwrap_or(0) as c_int
+}

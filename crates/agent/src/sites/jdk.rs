@@ -1,0 +1,68 @@
+//! Which classes and methods of the JDK stay plain.
+
+use crate::glob::Glob;
+
+/// Classes that the helper itself runs through, that switch threads under a running method, or that the VM knows by heart.
+pub const NEVER: [&str; 14] = [
+    "java/lang/Object",
+    "java/lang/Thread",
+    "java/lang/ThreadGroup",
+    "java/lang/BaseVirtualThread",
+    "java/lang/VirtualThread*",
+    "java/lang/ThreadBuilders",
+    "java/lang/Class",
+    "java/lang/Borescope*",
+    "java/lang/Module*",
+    "java/lang/ref/Reference",
+    "java/lang/ref/Finalizer",
+    "jdk/internal/misc/*",
+    "jdk/internal/vm/*",
+    "java/lang/invoke/*",
+];
+
+/// [`NEVER`], compiled.
+pub fn never() -> Vec<Glob> {
+    NEVER.iter().map(|g| Glob::new(g)).collect()
+}
+
+/// Methods of the JDK that stay plain, because what they make mostly dies where it was asked for, so that C2 does without it as long as nobody
+/// writes into its header: iterators, boxes, views of buffers, Optional.
+pub fn stays_plain(class: &str, name: &str, _descriptor: &str) -> bool {
+    match name {
+        "<clinit>" | "iterator" | "listIterator" | "spliterator" | "descendingIterator" => true,
+        "valueOf" => class.starts_with("java/lang/"),
+        "duplicate" | "slice" | "asReadOnlyBuffer" => class.starts_with("java/nio/"),
+        "of" | "ofNullable" => class.starts_with("java/util/Optional"),
+        _ => false,
+    }
+}
+
+/// For classes of the application: nothing.
+pub fn nothing(_class: &str, _name: &str, _descriptor: &str) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sites::helper::HELPER_CLASS;
+    use borescope_classfile::ClassFile;
+
+    /// Else marking an object could call itself without end.
+    #[test]
+    fn the_helper_uses_no_class_that_may_be_instrumented() {
+        let helper = ClassFile::parse(HELPER_CLASS).unwrap();
+        let never = never();
+        let mut used = 0;
+        for index in 1..u16::MAX {
+            // Fieldref, Methodref, InterfaceMethodref (JVMS 4.4.2)
+            if matches!(helper.constant_tag(index), Some(9..=11)) {
+                let class = helper.member_class_bytes(index).unwrap();
+                let class = std::str::from_utf8(class).unwrap();
+                assert!(never.iter().any(|g| g.matches(class)), "{class}");
+                used += 1;
+            }
+        }
+        assert!(used > 20, "{used}");
+    }
+}

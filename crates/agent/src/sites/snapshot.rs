@@ -1,0 +1,196 @@
+//! Takes snapshots: collects, names the classes, walks, writes. One at a time, on whatever thread asks.
+
+use super::State;
+use super::helper;
+use super::walk::{self, Found};
+use crate::jvmti::{Jni, flags};
+use crate::{spool, vm};
+use borescope_spool::meta::Record;
+use borescope_spool::sites::{Cause, Snapshot};
+use borescope_spool::snapshot::{self, Row, objects};
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Instant;
+
+/// Walks again for classes that came up meanwhile, at most so often.
+const WALKS: u32 = 3;
+/// Snapshots on OutOfMemoryError: a program that catches them may throw thousands.
+const MOST_OUT_OF_MEMORY: u32 = 1;
+/// A class without a name, of objects that were made between naming and walk.
+const UNKNOWN_CLASS: &str = "Lunknown;";
+
+/// What is kept from one snapshot to the next.
+#[derive(Default)]
+pub struct Snapshots {
+    taken: u32,
+    out_of_memory: u32,
+    /// Signatures of classes by tag, less one.
+    classes: Vec<String>,
+    ended: bool,
+}
+
+/// A snapshot before the walk.
+struct Begun {
+    at_ms: u64,
+    instant: Instant,
+    live_only: bool,
+    cause: Cause,
+}
+
+/// Takes a snapshot; gives its number. The error is one line.
+pub fn take(state: &State, jni: Jni, cause: Cause) -> Result<u32, String> {
+    if cause == Cause::OutOfMemory {
+        let mut s = state.snapshots();
+        if s.out_of_memory == MOST_OUT_OF_MEMORY {
+            return Err("there is a snapshot of an OutOfMemoryError already".into());
+        }
+        s.out_of_memory += 1;
+    }
+    let begun = Begun {
+        at_ms: vm::now_ms(),
+        instant: Instant::now(),
+        // Without the lock: where the JVM ends meanwhile, this may never return, and the end must not wait for it.
+        live_only: collect(state, cause),
+        cause,
+    };
+    let mut s = state.snapshots();
+    if s.ended {
+        return Err("the JVM has ended".into());
+    }
+    let (Some((tables, _)), Some(spool)) = (helper::shared(), state.spool.get()) else {
+        return Err("the lens is off".into());
+    };
+    let number = s.taken + 1;
+    let names = [snapshot::file_name(number), snapshot::objects_name(number)];
+    let temporary = names.clone().map(|n| spool.dir.join(format!("{n}.part")));
+    let result = write(state, jni, &begun, &mut s, number, &temporary);
+    let result = result.and_then(|record| {
+        // Before the names are final: owners that the walk has met.
+        let pending = tables.take_pending();
+        let logged = pending.is_empty() || spool.log.append(&Record::Owners(pending));
+        let named = |from: &Path, to: &String| fs::rename(from, spool.dir.join(to)).is_ok();
+        (logged
+            && (!record.listed || named(&temporary[1], &names[1]))
+            && named(&temporary[0], &names[0])
+            && spool.log.append(&Record::Snapshot(record)))
+        .then_some(number)
+        .ok_or_else(|| "cannot write to the spool: the disk is full".to_owned())
+    });
+    match &result {
+        Ok(_) => s.taken = number,
+        Err(why) => {
+            for path in &temporary {
+                let _ = fs::remove_file(path);
+            }
+            let line = format!("snapshot {number} ({}) failed: {why}", cause.name());
+            spool.log.append(&Record::Notice(line));
+        }
+    }
+    result
+}
+
+/// Everything up to whole files under temporary names.
+fn write(
+    state: &State,
+    jni: Jni,
+    begun: &Begun,
+    s: &mut Snapshots,
+    number: u32,
+    [rows_path, list_path]: &[std::path::PathBuf; 2],
+) -> Result<Snapshot, String> {
+    let (tables, layout) = helper::shared().ok_or("the lens is off")?;
+    let cannot = |e: std::io::Error| format!("cannot write to the spool: {e}");
+    let mut walks = 0;
+    let found = loop {
+        name_classes(state, jni, &mut s.classes);
+        let list = match state.options.sites.objects {
+            true => {
+                let _ = fs::remove_file(list_path);
+                let file = new_file(list_path).map_err(cannot)?;
+                Some(objects::Writer::new(file, number).map_err(cannot)?)
+            }
+            false => None,
+        };
+        let found = walk::walk(state.jvmti, *layout, tables, list)?;
+        walks += 1;
+        if found.of_unknown_class == 0 || walks == WALKS {
+            break found;
+        }
+    };
+    let took_ms = begun.instant.elapsed().as_millis() as u64;
+    let Found { rows, list, .. } = found;
+    let listed = list.is_some();
+    if let Some(list) = list {
+        list.finish().map_err(cannot)?;
+    }
+    let rows: Vec<Row> = rows.iter().collect();
+    // Class 0 is the one without a name.
+    let names: Vec<&str> = std::iter::once(UNKNOWN_CLASS)
+        .chain(s.classes.iter().map(String::as_str))
+        .collect();
+    let file = BufWriter::new(new_file(rows_path).map_err(cannot)?);
+    snapshot::write(file, number, names.into_iter(), rows.iter().copied()).map_err(cannot)?;
+    Ok(Snapshot {
+        number,
+        cause: begun.cause,
+        at_ms: begun.at_ms,
+        took_ms,
+        live_only: begun.live_only,
+        listed,
+        objects: rows.iter().map(|r| r.objects).sum(),
+        bytes: rows.iter().map(|r| r.bytes).sum(),
+    })
+}
+
+fn new_file(path: &Path) -> std::io::Result<File> {
+    let (dir, name) = (path.parent(), path.file_name().and_then(|n| n.to_str()));
+    let (Some(dir), Some(name)) = (dir, name) else {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    };
+    let _ = fs::remove_file(path);
+    spool::create_file(dir, name)
+}
+
+/// Leaves only live objects to the walk, if it can; false = some of what it will see may be dead.
+fn collect(state: &State, cause: Cause) -> bool {
+    // These walk from the roots along references (zHeapIterator.cpp, shenandoahHeap.cpp), so they show no dead object. Their own
+    // threads are stopped before VMDeath (java.cpp, before_exit): a collection would wait for them for ever.
+    let by_references = matches!(flags::collector(), "Z" | "Shenandoah");
+    if !state.options.sites.gc {
+        return by_references;
+    }
+    if by_references && cause == Cause::Exit {
+        return true;
+    }
+    // Epsilon does not collect.
+    state.jvmti.collect() && flags::collector() != "Epsilon"
+}
+
+/// Gives all classes a tag, and notes their names by it.
+fn name_classes(state: &State, jni: Jni, names: &mut Vec<String>) {
+    for class in state.jvmti.loaded_classes() {
+        if state.jvmti.tag(class) == 0 {
+            let signature = state.jvmti.signature(class).unwrap_or_default();
+            if state.jvmti.set_tag(class, names.len() as i64 + 1) {
+                names.push(signature);
+            }
+        }
+        jni.forget(class);
+    }
+}
+
+/// The last snapshot, and the end of the log.
+pub fn end(state: &State, jni: Jni) {
+    let _ = take(state, jni, Cause::Exit);
+    state.snapshots().ended = true;
+    if let Some(spool) = state.spool.get() {
+        if helper::shared().is_some_and(|(tables, _)| tables.exhausted()) {
+            let line = "numbers of allocation sites ran out: some objects could not be marked";
+            spool.log.append(&Record::Notice(line.into()));
+        }
+        let _ = fs::remove_file(spool.dir.join(super::control::NAME));
+        let at_ms = vm::now_ms();
+        spool.log.append(&Record::Ended { at_ms });
+    }
+}

@@ -1,0 +1,193 @@
+//! Memory that the helper reads and writes by address, and the numbers of sites, calls and owners.
+//!
+//! Four tables of zero pages that appear as they are touched, never given back. `threads`: by thread id, `{u32 call, u32 thread id, u64 random state}`; who
+//! finds another thread's id there knows no call. `cache`: by site of the JDK, `{u32 owner, u32 call + 1}` found last. `owners`: open
+//! addressing, `{u32 call, u32 site, u32 owner, u32 0}`, written under the lock, the key last; never moved or removed, so that readers need no lock.
+
+use crate::memory::{Addr, load64, publish64, store64, zero_pages};
+use borescope_spool::sites::Owner;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const THREADS: u64 = 1 << 20;
+const SITES: u32 = 1 << 20;
+const OWNER_SLOTS: u64 = 1 << 22;
+/// Owners of JDK sites: the table is at most three quarters full.
+const MOST_RESOLVED: u64 = OWNER_SLOTS / 4 * 3;
+/// As in BorescopeSites.find.
+const HASH_MUL: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The tables, and what was given out.
+pub struct Tables {
+    threads: Addr,
+    cache: Addr,
+    owners: Addr,
+    most_owners: u32,
+    /// The largest owner given out; as in `numbers`, to be read without the lock.
+    given: AtomicU32,
+    numbers: Mutex<Numbers>,
+}
+
+#[derive(Default)]
+struct Numbers {
+    owners: u32,
+    sites: u32,
+    calls: u32,
+    resolved: u64,
+    /// Owners that are not in the log yet.
+    pending: Vec<Owner>,
+    exhausted: bool,
+}
+
+impl Tables {
+    /// Owners have at most `owner_bits` bits.
+    pub fn new(owner_bits: u8) -> io::Result<Self> {
+        Ok(Self {
+            threads: zero_pages(THREADS * 16)?,
+            cache: zero_pages(u64::from(SITES) * 8)?,
+            owners: zero_pages(OWNER_SLOTS * 16)?,
+            most_owners: ((1u64 << owner_bits) - 1).min(borescope_spool::sites::MAX_OWNER.into())
+                as u32,
+            given: AtomicU32::new(0),
+            numbers: Mutex::default(),
+        })
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the helper's `config` gives for 0 to 4.
+    pub fn addresses(&self) -> [u64; 5] {
+        [
+            self.threads,
+            THREADS - 1,
+            self.cache,
+            self.owners,
+            OWNER_SLOTS - 1,
+        ]
+    }
+
+    /// Numbers for a class of the application: the first owner and the first call. `None` = there are not enough left.
+    pub fn application(&self, sites: usize, calls: usize) -> Option<(u32, u32)> {
+        let mut n = self.numbers();
+        let first = (n.owners + 1, n.calls + 1);
+        let owners = more(n.owners, sites, self.most_owners);
+        // A call's number plus one is an int in the helper.
+        let calls = more(n.calls, calls, i32::MAX as u32 - 1);
+        let (Some(owners), Some(calls)) = (owners, calls) else {
+            n.exhausted = true;
+            return None;
+        };
+        (n.owners, n.calls) = (owners, calls);
+        self.given.store(owners, Relaxed);
+        Some(first)
+    }
+
+    /// Numbers for a class of the JDK: the first site and the first call.
+    pub fn jdk(&self, sites: usize, calls: usize) -> Option<(u32, u32)> {
+        let mut n = self.numbers();
+        let first = (n.sites + 1, n.calls + 1);
+        let sites = more(n.sites, sites, SITES - 1);
+        let calls = more(n.calls, calls, i32::MAX as u32 - 1);
+        let (Some(sites), Some(calls)) = (sites, calls) else {
+            n.exhausted = true;
+            return None;
+        };
+        (n.sites, n.calls) = (sites, calls);
+        Some(first)
+    }
+
+    /// The owner of a site of the JDK that was reached from a call; 0 = there are no more.
+    pub fn resolve(&self, site: u32, call: u32) -> u32 {
+        let mut n = self.numbers();
+        let key = u64::from(site) << 32 | u64::from(call);
+        let mut i = key.wrapping_mul(HASH_MUL) >> 20;
+        let slot = loop {
+            let slot = self.owners + (i & (OWNER_SLOTS - 1)) * 16;
+            match load64(slot) {
+                0 => break slot,
+                k if k == key => return load64(slot + 8) as u32,
+                _ => i += 1,
+            }
+        };
+        if n.owners >= self.most_owners || n.resolved >= MOST_RESOLVED {
+            n.exhausted = true;
+            return 0;
+        }
+        n.owners += 1;
+        n.resolved += 1;
+        let owner = n.owners;
+        self.given.store(owner, Relaxed);
+        n.pending.push(Owner { owner, site, call });
+        store64(slot + 8, owner.into());
+        publish64(slot, key);
+        owner
+    }
+
+    /// The largest owner given out. Takes no lock.
+    pub fn owners(&self) -> u32 {
+        self.given.load(Relaxed)
+    }
+
+    /// Owners of JDK sites that were made since the last call.
+    pub fn take_pending(&self) -> Vec<Owner> {
+        std::mem::take(&mut self.numbers().pending)
+    }
+
+    /// Whether something could not get a number.
+    pub fn exhausted(&self) -> bool {
+        self.numbers().exhausted
+    }
+}
+
+/// `used` and so many more, if that is within the limit.
+fn more(used: u32, count: usize, limit: u32) -> Option<u32> {
+    let new = used.checked_add(u32::try_from(count).ok()?)?;
+    (new <= limit).then_some(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn each_pair_has_one_owner() {
+        let t = Tables::new(25).unwrap();
+        assert_eq!(t.application(10, 3), Some((1, 1)));
+        assert_eq!(t.jdk(4, 0), Some((1, 4)));
+        assert_eq!(t.application(2, 2), Some((11, 4)));
+        let mut seen = HashMap::new();
+        for round in 0..2 {
+            for site in 1..200 {
+                for call in 0..50 {
+                    let owner = t.resolve(site, call);
+                    let before = *seen.entry((site, call)).or_insert(owner);
+                    assert_eq!(before, owner, "round {round}");
+                }
+            }
+        }
+        let mut owners: Vec<u32> = seen.values().copied().collect();
+        owners.sort_unstable();
+        let expected: Vec<u32> = (13..13 + owners.len() as u32).collect();
+        assert_eq!(owners, expected);
+        let pending = t.take_pending();
+        assert!(pending.iter().all(|p| seen[&(p.site, p.call)] == p.owner));
+        assert_eq!(pending.len(), seen.len());
+        assert!(t.take_pending().is_empty() && !t.exhausted());
+    }
+
+    #[test]
+    fn numbers_end() {
+        let t = Tables::new(5).unwrap();
+        assert_eq!(t.application(30, 0), Some((1, 1)));
+        assert_eq!(t.application(2, 0), None);
+        assert_eq!(t.resolve(1, 1), 31);
+        assert_eq!(t.resolve(1, 2), 0);
+        assert_eq!(t.resolve(1, 1), 31);
+        assert!(t.exhausted());
+        assert_eq!(t.owners(), 31);
+    }
+}

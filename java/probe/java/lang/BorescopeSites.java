@@ -1,0 +1,207 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
+
+/**
+ * What code calls that the sites lens has instrumented: it writes into the header of a new object who allocated it. Lives in java.base
+ * (package java.lang: visible from every class loader), works on the agent's tables by address (crates/agent/src/sites/tables.rs).
+ *
+ * Spare mode: the header word of an object that is neither locked nor hashed gets the owner's index in the bits above the identity hash, and a
+ * random hash that is not 0, in one store: HotSpot keeps such a header like that of any hashed object. What is locked, hashed or marked already is left as it is.
+ *
+ * A plain store is right only where no other thread can know the object yet; elsewhere it would undo a lock that another thread has just taken.
+ *
+ * What instrumented code calls is at most 35 bytes of bytecode with more than 5 stack slots, as in {@link BorescopeProbe}: C2 inlines it where it is hot,
+ * C1 nowhere. Nothing here may call a class that could be instrumented itself (crates/agent/src/sites/jdk.rs, NEVER).
+ */
+public final class BorescopeSites {
+    static {
+        link();
+    }
+
+    private static final Unsafe U = Unsafe.getUnsafe();
+    private static final long TID = U.objectFieldOffset(Thread.class, "tid");
+
+    private static final long THREADS = config(0);     // by thread id: {u32 call, u32 thread id, u64 random state}
+    private static final long THREAD_MASK = config(1);
+    private static final long CACHE = config(2);       // by site of the JDK: {u32 owner, u32 call + 1} that was found last
+    private static final long OWNERS = config(3);      // hash table of {u32 call, u32 site, u32 owner, u32 0}
+    private static final long OWNER_MASK = config(4);
+    private static final int HASH_SHIFT = (int) config(5);
+    private static final int OWNER_SHIFT = (int) config(6);
+
+    private static final long NOT_AGE = ~0x78L;        // markWord.hpp: 4 bits of age from bit 3 on
+    private static final long NEUTRAL = 1L;            // not locked, not hashed, not marked
+
+    private BorescopeSites() {}
+
+    // ---- marking
+
+    /** A new object that others may know already. */
+    public static void mark(Object o, int owner) {
+        if (o != null) {
+            long h = U.getLong(o, 0L);
+            if ((h & NOT_AGE) == NEUTRAL) {
+                swap(o, 0L, h, marked(h, owner));
+            }
+        }
+    }
+
+    @ForceInline
+    private static void swap(Object o, long offset, long from, long to) {
+        U.compareAndSetLong(o, offset, from, to);
+    }
+
+    /** A new object that nobody else knows yet. */
+    public static void markPlain(Object o, int owner) {
+        long h = U.getLong(o, 0L);
+        if ((h & NOT_AGE) == NEUTRAL) {
+            store(o, 0L, marked(h, owner));
+        }
+    }
+
+    @ForceInline
+    private static void store(Object o, long offset, long h) {
+        U.putLong(o, offset, h);
+    }
+
+    /** As {@link #mark}, in a class of the JDK: the owner depends on where the application has called the JDK. */
+    public static void markIn(Object o, int site) {
+        int owner = owner(site, CACHE + ((long) site << 3), current());
+        if (owner != 0) {
+            mark(o, owner);
+        }
+    }
+
+    /** As {@link #markPlain}, in a class of the JDK. */
+    public static void markInPlain(Object o, int site) {
+        int owner = owner(site, CACHE + ((long) site << 3), current());
+        if (owner != 0) {
+            markPlain(o, owner);
+        }
+    }
+
+    /** A new array of arrays of {@code dims} dimensions that multianewarray has filled (JVMS 6.5). */
+    public static void markMulti(Object array, int owner, int dims) {
+        markPlain(array, owner);
+        if (dims > 1) {
+            Object[] parts = (Object[]) array;
+            for (int i = 0; i < parts.length; i++) {
+                if (parts[i] != null) {
+                    markMulti(parts[i], owner, dims - 1);
+                }
+            }
+        }
+    }
+
+    /** As {@link #markMulti}, in a class of the JDK. */
+    public static void markMultiIn(Object array, int site, int dims) {
+        int owner = owner(site, CACHE + ((long) site << 3), current());
+        if (owner != 0) {
+            markMulti(array, owner, dims);
+        }
+    }
+
+    /** A neutral header with an owner and a new hash. */
+    @ForceInline
+    private static long marked(long h, int owner) {
+        return h | ((long) owner << OWNER_SHIFT) | (hash() << HASH_SHIFT);
+    }
+
+    /** 31 random bits, not all 0: SplitMix64 over a counter of the thread's. Threads whose ids share a counter may draw the same. */
+    @ForceInline
+    private static long hash() {
+        long tid = tid();
+        long a = THREADS + ((tid & THREAD_MASK) << 4) + 8;
+        long z = U.getLong(a) + 0x9E3779B97F4A7C15L;
+        U.putLong(a, z);
+        z += tid * 0xD1342543DE82EF95L;
+        z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
+        z = ((z ^ (z >>> 27)) * 0x94D049BB133111EBL) >>> 33;
+        return z == 0 ? 1 : z;
+    }
+
+    @ForceInline
+    private static long tid() {
+        return U.getLong(Thread.currentThread(), TID);
+    }
+
+    // ---- who allocates: the call of the application into the JDK that the thread is in
+
+    /** The application is about to call the JDK. */
+    public static void call(int call) {
+        long tid = tid();
+        U.putLong(THREADS + ((tid & THREAD_MASK) << 4), tagged(tid, call));
+    }
+
+    @ForceInline
+    private static long tagged(long tid, int call) {
+        return (tid << 32) | call;
+    }
+
+    /** The JDK may have called the application: what {@link #leave} is to restore. */
+    public static int enter() {
+        long tid = tid();
+        return untagged(tid, U.getLong(THREADS + ((tid & THREAD_MASK) << 4)));
+    }
+
+    /** The call in a word, if it is this thread's. */
+    @ForceInline
+    private static int untagged(long tid, long w) {
+        return (int) (w >>> 32) == (int) tid ? (int) w : 0;
+    }
+
+    /** Back to the JDK. */
+    public static void leave(int saved) {
+        long tid = tid();
+        U.putLong(THREADS + ((tid & THREAD_MASK) << 4), tagged(tid, saved));
+    }
+
+    /** The thread's call, 0 = not known. */
+    @ForceInline
+    private static int current() {
+        long tid = tid();
+        return untagged(tid, U.getLong(THREADS + ((tid & THREAD_MASK) << 4)));
+    }
+
+    /** The owner of a site of the JDK, 0 = there are no more. {@code a} = address of the site's cache word. */
+    @ForceInline
+    private static int owner(int site, long a, int call) {
+        long w = U.getLong(a);
+        return (int) (w >>> 32) == call + 1 ? (int) w : find(site, call);
+    }
+
+    @DontInline
+    private static int find(int site, int call) {
+        long key = ((long) site << 32) | call;
+        long i = key * 0x9E3779B97F4A7C15L >>> 20;
+        int owner;
+        while (true) {
+            long a = OWNERS + ((i & OWNER_MASK) << 4);
+            long k = U.getLongAcquire(null, a);
+            if (k == key) {
+                owner = U.getInt(a + 8);
+                break;
+            }
+            if (k == 0) {
+                owner = resolve(site, call);
+                break;
+            }
+            i++;
+        }
+        U.putLong(CACHE + ((long) site << 3), ((long) (call + 1) << 32) | owner);
+        return owner;
+    }
+
+    // ---- native
+
+    /** Binds the natives below. */
+    private static native void link();
+
+    private static native long config(int what);
+
+    /** A new owner. */
+    private static native int resolve(int site, int call);
+}
