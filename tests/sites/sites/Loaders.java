@@ -1,0 +1,37 @@
+package sites;
+
+import java.io.InputStream;
+
+/** The same class in several loaders: a line is a line. */
+class Loaders {
+    static class Own extends ClassLoader {
+        Own() {
+            super(Loaders.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.startsWith("sites.Loaded")) {
+                return super.loadClass(name, resolve);
+            }
+            Class<?> known = findLoadedClass(name);
+            if (known != null) {
+                return known;
+            }
+            try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) {
+                byte[] bytes = in.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (java.io.IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+
+    static void run() throws Exception {
+        for (int i = 1; i <= 3; i++) {
+            Own loader = Keep.it(new Own()); // live: 3 sites.Loaders$Own
+            loader.loadClass("sites.Loaded").getMethod("make", int.class).invoke(null, i);
+        }
+        Loaded.make(3);
+    }
+}
