@@ -116,7 +116,7 @@ pub struct Snapshot {
 /// What there is in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Instrumented classes (one for each loader).
+    /// Instrumented classes: distinct pairs of name and bytes.
     pub classes: u64,
     /// Allocation sites in them.
     pub sites: u64,
@@ -146,7 +146,7 @@ pub struct Place {
 }
 
 /// What allocated objects: a site, or a site of the JDK with the line in the application that called into it. Those that agree in all fields but
-/// `index` are one (several loaders, or several calls on a line).
+/// `index` are one (several calls on a line, for instance).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     /// Key of the tables.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use borescope_paths::{KIpf, chains::Chain};
 use borescope_profile::{
-    Burst, Interval, Manifest, Merged, Method, MethodDetail, PathRow, Profile,
+    Burst, Interval, Manifest, Merged, Method, MethodDetail, PathRow, Profile, Skipped, Target,
     model::{EdgeKind, StartKind},
 };
 use serde::{
@@ -19,7 +19,7 @@ use crate::{Error, MethodGlob, chain, words};
 const CHAINS: usize = 10;
 
 /// Version of this JSON: fields are added without raising it.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// What goes into the JSON.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,14 @@ pub struct JsonOptions {
     pub top: Option<usize>,
     /// Only these methods.
     pub method: Option<MethodGlob>,
+}
+
+impl JsonOptions {
+    fn wants(&self, class: &str, method: &str) -> bool {
+        self.method
+            .as_ref()
+            .is_none_or(|g| g.matches(class, method))
+    }
 }
 
 /// Writes the profile as one JSON object and a line feed.
@@ -40,37 +48,15 @@ pub fn json(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Re
 fn write(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Result<(), Error> {
     let manifest = profile.manifest();
     let top = options.top.unwrap_or(usize::MAX);
-    let wanted = |class: &str, method: &str| {
-        options
-            .method
-            .as_ref()
-            .is_none_or(|g| g.matches(class, method))
-    };
-
-    out.write_all(b"{\"borescope\":")?;
-    serde_json::to_writer(&mut *out, &manifest.borescope)?;
-    write!(out, ",\"schema\":{SCHEMA},\n\"target\":")?;
-    serde_json::to_writer(&mut *out, &manifest.target)?;
-    out.write_all(b",\n\"skipped\":[")?;
-    let skipped = profile
-        .skipped()
-        .iter()
-        .filter(|s| wanted(&s.class, &s.method))
-        .take(top);
-    list(out, skipped, |out, s| {
-        let (class, method) = (words::java_name(&s.class), &s.method);
-        Ok(serde_json::to_writer(
-            out,
-            &SkippedJson {
-                class,
-                method,
-                descriptor: &s.descriptor,
-                lens: &s.lens,
-                reason: &s.reason,
-            },
-        )?)
-    })?;
-    out.write_all(b"],\n\"paths\":")?;
+    write_head(
+        &manifest.borescope,
+        &manifest.target,
+        profile.skipped(),
+        options,
+        out,
+    )?;
+    let wanted = |class: &str, method: &str| options.wants(class, method);
+    out.write_all(b",\n\"paths\":")?;
     // The section's scalar fields, then its list, in one object.
     let mut head = serde_json::to_vec(&Head::of(manifest))?;
     head.pop();
@@ -96,8 +82,41 @@ fn write(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
+/// What reports of all lenses begin with, without the comma behind it.
+pub(crate) fn write_head(
+    version: &str,
+    target: &Target,
+    skipped: &[Skipped],
+    options: &JsonOptions,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    out.write_all(b"{\"borescope\":")?;
+    serde_json::to_writer(&mut *out, version)?;
+    write!(out, ",\"schema\":{SCHEMA},\n\"target\":")?;
+    serde_json::to_writer(&mut *out, target)?;
+    out.write_all(b",\n\"skipped\":[")?;
+    let skipped = skipped
+        .iter()
+        .filter(|s| options.wants(&s.class, &s.method))
+        .take(options.top.unwrap_or(usize::MAX));
+    list(out, skipped, |out, s| {
+        let (class, method) = (words::java_name(&s.class), &s.method);
+        Ok(serde_json::to_writer(
+            out,
+            &SkippedJson {
+                class,
+                method,
+                descriptor: &s.descriptor,
+                lens: &s.lens,
+                reason: &s.reason,
+            },
+        )?)
+    })?;
+    Ok(out.write_all(b"]")?)
+}
+
 /// Elements with commas, each on a line.
-fn list<T>(
+pub(crate) fn list<T>(
     out: &mut dyn Write,
     items: impl Iterator<Item = T>,
     mut each: impl FnMut(&mut dyn Write, T) -> Result<(), Error>,

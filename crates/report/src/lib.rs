@@ -1,4 +1,4 @@
-//! Reports of a profile, one file an exporter: [`text()`] for people, [`json()`] for tools.
+//! Reports of a profile, one file an exporter: [`text()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens.
 //!
 //! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
 //! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
@@ -13,6 +13,8 @@ mod filter;
 mod json;
 mod names;
 mod page;
+pub mod sites;
+mod skipped;
 mod source;
 mod text;
 mod words;

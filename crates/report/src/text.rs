@@ -13,6 +13,7 @@ use crate::{
     json::hottest,
     names::Names,
     page::{Look, Page},
+    skipped,
     source::SourceFile,
     words::{self, percent, plural, thousands},
 };
@@ -591,43 +592,11 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
         );
         said = true;
     }
-    let mut reasons: std::collections::BTreeMap<&str, Vec<String>> =
-        std::collections::BTreeMap::new();
-    for s in profile.skipped() {
-        let class = words::java_name(&s.class);
-        let name = if s.method.is_empty() {
-            class
-        } else {
-            format!("{class}.{}{}", s.method, words::parameters(&s.descriptor))
-        };
-        reasons.entry(&s.reason).or_default().push(name);
-    }
-    let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(reason, names)| (std::cmp::Reverse(names.len()), *reason));
-    for (reason, names) in reasons {
-        said = true;
-        let count = names.len();
-        let lead = format!(
-            "{} stayed plain: {reason}",
-            plural(count as u64, "class or method", "classes and methods")
-        );
-        if options.skipped {
-            page.para(Look::Plain, "  - ", &lead);
-            names
-                .iter()
-                .for_each(|n| page.line(Look::Plain, &format!("      {n}")));
-        } else {
-            let more = if count > EXAMPLES { ", ..." } else { "" };
-            let some = names[..count.min(EXAMPLES)].join(", ");
-            page.para(Look::Plain, "  - ", &format!("{lead}: {some}{more}"));
-        }
-    }
+    said |= skipped::by_reason(page, profile.skipped(), "stayed plain", options.skipped);
     if !said {
         page.line(
             Look::Plain,
             "  - nothing: all that was asked for was measured",
         );
-    } else if !options.skipped && profile.skipped().len() > EXAMPLES {
-        page.para(Look::Dim, "    ", "--skipped lists all that stayed plain");
     }
 }

@@ -132,6 +132,31 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
+/// Bytes as `376 B`, `1.5 KiB`, `640 MiB` (rounded down; one decimal below 100).
+pub(crate) fn size(bytes: u64) -> String {
+    let unit = (bytes.max(1).ilog2() / 10).min(4);
+    if unit == 0 {
+        return format!("{bytes}{STICKY}B");
+    }
+    let name = ["KiB", "MiB", "GiB", "TiB"][unit as usize - 1];
+    let tenths = (u128::from(bytes) * 10) >> (10 * unit);
+    match tenths {
+        0..1_000 => format!("{}.{}{STICKY}{name}", tenths / 10, tenths % 10),
+        _ => format!("{}{STICKY}{name}", thousands((tenths / 10) as u64)),
+    }
+}
+
+/// A difference: `+1.5 KiB`, `-3`, `0`, of what `magnitude` says in words.
+pub(crate) fn signed(n: i128, magnitude: impl Fn(u64) -> String) -> String {
+    let sign = match n {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    };
+    let n = u64::try_from(n.unsigned_abs()).unwrap_or(u64::MAX);
+    format!("{sign}{}", magnitude(n))
+}
+
 /// Sorted distinct numbers as ranges: `12-15, 18`.
 pub(crate) fn ranges(numbers: &[u32]) -> String {
     let mut out = String::new();
@@ -352,6 +377,31 @@ mod tests {
         assert_eq!(duration(12_449), "12.4 s");
         assert_eq!(duration(200_000), "3 min 20 s");
         assert_eq!(duration(7_500_000), "2 h 5 min");
+    }
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.0 KiB"),
+            (1_055, "1.0 KiB"),
+            (102_399, "99.9 KiB"),
+            (102_400, "100 KiB"),
+            (1_048_575, "1,023 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (5 << 30, "5.0 GiB"),
+            (u64::MAX, "16,777,215 TiB"),
+        ] {
+            assert_eq!(plain(&size(bytes)), text);
+        }
+        assert_eq!(plain(&signed(2_048, size)), "+2.0 KiB");
+        assert_eq!(signed(-12_000, thousands), "-12,000");
+        assert_eq!(signed(0, thousands), "0");
+        assert_eq!(
+            signed(i128::MIN, thousands),
+            format!("-{}", thousands(u64::MAX))
+        );
     }
 
     #[test]

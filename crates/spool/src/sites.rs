@@ -51,7 +51,7 @@ impl Mode {
     }
 }
 
-/// The sites and call sites of a class that was instrumented. Written before the class can run; one record for each loader that defines it.
+/// The sites and call sites of a class that was instrumented: once for each distinct (name, bytes). Written before the class can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteClass {
     /// Binary name with slashes.

@@ -1,0 +1,47 @@
+//! Reports of the sites lens: the lines that grew or hold most, as text or JSON, and what differs between two snapshots.
+
+mod advice;
+mod heap;
+mod json;
+mod text;
+
+use borescope_profile::sites::{Profile, Snapshot};
+
+pub use json::{diff_json, json};
+pub use text::{diff_text, text};
+
+/// A snapshot of a profile.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The profile.
+    pub profile: &'a Profile,
+    /// One of its snapshots.
+    pub snapshot: &'a Snapshot,
+}
+
+impl<'a> At<'a> {
+    /// The snapshot of this number, if there is one.
+    pub fn number(profile: &'a Profile, number: u32) -> Option<At<'a>> {
+        let mut snapshots = profile.manifest().snapshots.iter();
+        let snapshot = snapshots.find(|snapshot| snapshot.number == number)?;
+        Some(At { profile, snapshot })
+    }
+
+    /// The snapshot that a question about the profile is most likely about: the last one at an OutOfMemoryError (what comes after may have
+    /// lost what was in the way), else the last.
+    pub fn last(profile: &'a Profile) -> Option<At<'a>> {
+        let snapshots = &profile.manifest().snapshots;
+        let full = snapshots.iter().rev().find(|one| one.cause == "oom");
+        let snapshot = full.or(snapshots.last())?;
+        Some(At { profile, snapshot })
+    }
+
+    /// The first snapshot of the profile, if it came before this one.
+    pub fn first(self) -> Option<At<'a>> {
+        let first = self.profile.manifest().snapshots.first()?;
+        (first.number < self.snapshot.number).then_some(At {
+            snapshot: first,
+            ..self
+        })
+    }
+}
