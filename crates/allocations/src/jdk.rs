@@ -155,3 +155,84 @@ pub(crate) fn allocates_nothing(member: &Member<'_>) -> bool {
         _ => false,
     }
 }
+
+/// Whether a constructor of the JDK stores `this` nowhere, locks it not and asks for no hash, whatever the exact type: a list for classes whose
+/// bytes were not seen. Throwable is not in it: its constructor calls the synchronized `fillInStackTrace`.
+pub(crate) fn safe_constructor(class: &str, descriptor: &str) -> bool {
+    SAFE_CONSTRUCTORS
+        .binary_search_by(|(known, _)| known.cmp(&class))
+        .is_ok_and(|i| SAFE_CONSTRUCTORS[i].1.contains(&descriptor))
+}
+
+/// By class: descriptors. A test resolves each in the JDKs' own class files.
+pub(crate) const SAFE_CONSTRUCTORS: &[(&str, &[&str])] = &[
+    ("java/io/ByteArrayInputStream", &["([B)V", "([BII)V"]),
+    ("java/io/ByteArrayOutputStream", &["()V", "(I)V"]),
+    ("java/io/FilterInputStream", &["(Ljava/io/InputStream;)V"]),
+    ("java/io/FilterOutputStream", &["(Ljava/io/OutputStream;)V"]),
+    ("java/io/InputStream", &["()V"]),
+    ("java/io/OutputStream", &["()V"]),
+    ("java/lang/Enum", &["(Ljava/lang/String;I)V"]),
+    ("java/lang/Number", &["()V"]),
+    ("java/lang/Object", &["()V"]),
+    ("java/lang/Record", &["()V"]),
+    (
+        "java/lang/ref/PhantomReference",
+        &["(Ljava/lang/Object;Ljava/lang/ref/ReferenceQueue;)V"],
+    ),
+    (
+        "java/lang/ref/SoftReference",
+        &[
+            "(Ljava/lang/Object;)V",
+            "(Ljava/lang/Object;Ljava/lang/ref/ReferenceQueue;)V",
+        ],
+    ),
+    (
+        "java/lang/ref/WeakReference",
+        &[
+            "(Ljava/lang/Object;)V",
+            "(Ljava/lang/Object;Ljava/lang/ref/ReferenceQueue;)V",
+        ],
+    ),
+    ("java/text/Format", &["()V"]),
+    ("java/util/AbstractCollection", &["()V"]),
+    ("java/util/AbstractList", &["()V"]),
+    ("java/util/AbstractMap", &["()V"]),
+    ("java/util/AbstractQueue", &["()V"]),
+    ("java/util/AbstractSequentialList", &["()V"]),
+    ("java/util/AbstractSet", &["()V"]),
+    ("java/util/ArrayDeque", &["()V", "(I)V"]),
+    ("java/util/ArrayList", &["()V", "(I)V", "(Ljava/util/Collection;)V"]),
+    ("java/util/EventObject", &["(Ljava/lang/Object;)V"]),
+    ("java/util/HashMap", &["()V", "(I)V", "(IF)V"]),
+    ("java/util/HashSet", &["()V", "(I)V", "(IF)V"]),
+    ("java/util/LinkedHashMap", &["()V", "(I)V", "(IF)V", "(IFZ)V"]),
+    ("java/util/LinkedHashSet", &["()V", "(I)V", "(IF)V"]),
+    ("java/util/LinkedList", &["()V"]),
+    ("java/util/PriorityQueue", &["()V", "(I)V", "(ILjava/util/Comparator;)V"]),
+    ("java/util/TimerTask", &["()V"]),
+    ("java/util/TreeMap", &["()V", "(Ljava/util/Comparator;)V"]),
+    ("java/util/concurrent/ConcurrentHashMap", &["()V", "(I)V"]),
+    ("java/util/concurrent/atomic/AtomicBoolean", &["()V", "(Z)V"]),
+    ("java/util/concurrent/atomic/AtomicInteger", &["()V", "(I)V"]),
+    ("java/util/concurrent/atomic/AtomicLong", &["()V", "(J)V"]),
+    (
+        "java/util/concurrent/atomic/AtomicReference",
+        &["()V", "(Ljava/lang/Object;)V"],
+    ),
+];
+
+/// Constructors that are safe for objects of the class itself, which has no subclasses: their methods return `this` to them, which the analysis
+/// takes for a leak.
+fn safe_final_constructor(class: &str, descriptor: &str) -> bool {
+    match class {
+        "java/lang/StringBuilder" => true,
+        "java/lang/StringBuffer" => descriptor == "()V" || descriptor == "(I)V",
+        _ => false,
+    }
+}
+
+/// As [`safe_constructor`], for `new` of exactly this class.
+pub(crate) fn safe_new(class: &str, descriptor: &str) -> bool {
+    safe_constructor(class, descriptor) || safe_final_constructor(class, descriptor)
+}

@@ -7,12 +7,14 @@
 
 mod emit;
 mod jdk;
+mod leaks;
 mod scan;
 mod walk;
 
 use borescope_classfile::ClassFile;
 
 pub use jdk::is_jdk;
+pub use leaks::{ClassSummary, Resolver, Summaries, summarize};
 use scan::Scanner;
 use walk::Walker;
 

@@ -134,3 +134,23 @@ pub fn class_path(jar: &Path) -> String {
     others.sort();
     others.join(":")
 }
+
+/// Summaries of all classes of some jars, as if one loader had seen them all.
+#[derive(Default)]
+pub struct All(std::collections::HashMap<String, std::sync::Arc<borescope_allocations::ClassSummary>>);
+
+impl All {
+    pub fn add(&mut self, jar: &Path) {
+        classes(jar, |entry, bytes| {
+            let class = ClassFile::parse(bytes).unwrap_or_else(|e| panic!("{entry}: {e}"));
+            let summary = borescope_allocations::summarize(&class);
+            self.0.insert(summary.name().to_owned(), summary.into());
+        });
+    }
+}
+
+impl borescope_allocations::Summaries for All {
+    fn summary(&self, class: &str) -> Option<std::sync::Arc<borescope_allocations::ClassSummary>> {
+        self.0.get(class).cloned()
+    }
+}
