@@ -79,11 +79,11 @@ impl Target {
             quit: Box::new(move || quit(id, handle.as_ref())),
             others_turn: OTHERS_TURN,
         };
-        let perf_file = target.mapped()?;
         let ours = rustix::process::getegid().as_raw();
         if !root && group != ours {
             return Err(Error::OtherGroup { pid, group, ours });
         }
+        let perf_file = target.mapped()?;
         if status.stopped {
             return Err(Error::Stopped(pid));
         }
@@ -153,6 +153,11 @@ impl Target {
             }
         }
         disabled
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_running(&self) -> bool {
+        matches!(self.status(), Ok(Some(_)))
     }
 
     /// What it is doing now; `None`: it has ended.
