@@ -54,8 +54,8 @@ fn beside_us() -> Result<PathBuf> {
     })
 }
 
-/// What the agent shall do.
-pub struct Options<'a> {
+/// What the agent shall do with the lens paths.
+pub struct Paths<'a> {
     /// Length of the longest sequence of paths.
     pub k: u8,
     /// Engine, as the agent spells it.
@@ -78,7 +78,7 @@ pub struct Options<'a> {
     pub one_in: Option<u32>,
 }
 
-impl Options<'_> {
+impl Paths<'_> {
     /// The option string that follows `-agentpath:LIB=`.
     pub fn encode(&self) -> String {
         let mut s = format!(
@@ -87,12 +87,7 @@ impl Options<'_> {
             self.engine,
             escape(self.out.as_os_str())
         );
-        for (key, globs) in [("include", self.include), ("exclude", self.exclude)] {
-            if !globs.is_empty() {
-                let all: Vec<String> = globs.iter().map(|g| escape(OsStr::new(g))).collect();
-                let _ = write!(s, ",{key}={}", all.join(";"));
-            }
-        }
+        write_globs(&mut s, self.include, self.exclude);
         if self.split {
             s.push_str(",branches=split");
         }
@@ -112,12 +107,64 @@ impl Options<'_> {
     }
 }
 
+/// What the agent shall do with the lens sites.
+pub struct Sites<'a> {
+    /// Output directory, absolute.
+    pub out: &'a Path,
+    /// Globs of classes to mark what they allocate; empty: all.
+    pub include: &'a [String],
+    /// Globs of classes to leave alone.
+    pub exclude: &'a [String],
+    /// The JDK's classes, too.
+    pub jdk: bool,
+    /// Lines that call into the JDK.
+    pub attribute: bool,
+    /// Each object is listed.
+    pub objects: bool,
+    /// The heap is collected before a snapshot.
+    pub gc: bool,
+    /// Minutes between snapshots by the clock.
+    pub every: Option<u32>,
+    /// Mode, as the agent spells it.
+    pub mode: &'a str,
+}
+
+impl Sites<'_> {
+    /// The option string that follows `-agentpath:LIB=`.
+    pub fn encode(&self) -> String {
+        let mut s = format!("lens=sites,out={}", escape(self.out.as_os_str()));
+        write_globs(&mut s, self.include, self.exclude);
+        for (key, flag) in [
+            ("jdk", self.jdk),
+            ("attribute", self.attribute),
+            ("objects", self.objects),
+            ("gc", self.gc),
+        ] {
+            let _ = write!(s, ",{key}={}", u8::from(flag));
+        }
+        if let Some(minutes) = self.every {
+            let _ = write!(s, ",every={minutes}");
+        }
+        let _ = write!(s, ",mode={}", self.mode);
+        s
+    }
+}
+
+fn write_globs(s: &mut String, include: &[String], exclude: &[String]) {
+    for (key, globs) in [("include", include), ("exclude", exclude)] {
+        if !globs.is_empty() {
+            let all: Vec<String> = globs.iter().map(|g| escape(OsStr::new(g))).collect();
+            let _ = write!(s, ",{key}={}", all.join(";"));
+        }
+    }
+}
+
 /// `-agentpath:LIB=OPTIONS`.
-pub fn argument(library: &Path, options: &Options) -> OsString {
+pub fn argument(library: &Path, options: &str) -> OsString {
     let mut arg = OsString::from("-agentpath:");
     arg.push(library);
     arg.push("=");
-    arg.push(options.encode());
+    arg.push(options);
     arg
 }
 
@@ -169,7 +216,7 @@ mod tests {
     #[test]
     fn options_keep_their_separators_apart() {
         let include = ["a.b.*".to_owned(), "c.Ü;,".to_owned()];
-        let o = Options {
+        let o = Paths {
             k: 4,
             engine: "automaton",
             out: Path::new("/tmp/a b,100%"),
@@ -185,7 +232,7 @@ mod tests {
             o.encode(),
             "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,include=a.b.*;c.%C3%9C%3B%2C,memory=5"
         );
-        let o = Options {
+        let o = Paths {
             include: &[],
             split: true,
             straight_line: true,

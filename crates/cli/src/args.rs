@@ -4,6 +4,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+mod sites;
+
+pub use sites::{DiffArgs, SitesArgs, SnapshotArgs, YesNo};
+
 /// What each page of help ends with.
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be done here (no JDK, no permission, unsupported JVM);
 3 the profile is damaged or empty.";
@@ -13,14 +17,15 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be 
 #[command(
     name = "borescope",
     version,
-    about = "Shows what Java methods do across loop iterations: exact path profiles on stock JVMs",
-    long_about = "Shows what Java methods do across loop iterations.\n\n\
-        borescope counts, exactly, which control-flow paths each method takes and which sequences of up to k paths follow one \
-        another from iteration to iteration. It runs on stock HotSpot (JDK 17 and newer, Linux x86-64) without a change to the \
-        program: an agent instruments class files as they are loaded.",
+    about = "Looks into Java programs on stock JVMs: exact path profiles of their methods, and which line allocated each live object",
+    long_about = "Looks into Java programs on stock HotSpot (JDK 17 and newer, Linux x86-64) without a change to them: an agent instruments class \
+        files as they are loaded.\n\n\
+        `paths` counts, exactly, which control-flow paths each method takes and which sequences of up to k paths follow one another from \
+        iteration to iteration. `sites` tells of every live object which line allocated it, and which lines keep allocating what stays.",
     after_help = "Start here:
   borescope demo                             profile a small bundled program
-  borescope paths -- java -jar app.jar       profile yours
+  borescope paths -- java -jar app.jar       which paths do my methods take?
+  borescope sites -- java -jar app.jar       which lines allocated what is alive?
   borescope doctor                           if something does not work
   borescope paths -k 8 --include 'com.acme.*' -- java -jar app.jar
   borescope report borescope-20260131-120000.borescope --method 'Scanner.*'
@@ -61,9 +66,57 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     )]
     Paths(PathsArgs),
 
+    /// Run a program and find the lines that allocated its live objects
+    #[command(
+        long_about = "Runs a program and finds, for every object that is alive at a snapshot, the line that allocated it: the answer to \
+            \"what fills the heap, and where does it come from?\"\n\n\
+            A snapshot is taken at the end, at the first OutOfMemoryErrors, on request (`borescope snapshot PID`), and by the clock (--every). The heap \
+            grows by nothing: the number of the line stands in bits of the object's header that the JVM does not use. Objects whose line is \
+            not known are counted, with the reason.\n\n\
+            The command after `--` is `java ...` or anything that starts JVMs, as with `borescope paths`. The program keeps its standard \
+            streams, its signals and its exit code.",
+        after_help = "Examples:
+  borescope sites -- java -jar app.jar
+  borescope sites --every 10 -o run1 -- java -jar server.jar               a snapshot every ten minutes: what keeps growing?
+  borescope snapshot 4711                                                  one more, now
+  borescope sites --jdk no --include 'com.acme.*' -- java -jar app.jar     only what these classes allocate themselves: cheaper
+
+What next: `borescope report DIR` shows what grew, `borescope diff DIR --from 2 --to 5` compares two snapshots; the .parquet files open in
+DuckDB and pandas.
+Without this command (containers, servers): java -agentpath:/path/libborescope.so=lens=sites,out=DIR ...; then `borescope report DIR`.
+
+Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command line and 2 cannot be done here if it was not started."
+    )]
+    Sites(SitesArgs),
+
+    /// Take a snapshot of a JVM that runs under `sites`
+    #[command(
+        long_about = "Takes a snapshot of the heap of a JVM that runs under `borescope sites`: which line allocated each object that is alive \
+            now. The JVM stands still for the time of a full collection and a walk through the heap.",
+        after_help = format!("Example:
+  borescope snapshot 4711 && borescope report run1
+
+{EXIT_CODES}")
+    )]
+    Snapshot(SnapshotArgs),
+
+    /// Compare two snapshots: which lines grew?
+    #[command(
+        long_about = "Compares two snapshots, of one profile of `sites` or of two: which lines of the application have more live objects than \
+            before. Lines are compared by class, method and line number: compare runs of the same build.",
+        after_help = format!("Examples:
+  borescope diff run1                      the first snapshot and the last
+  borescope diff run1 --from 2 --to 5
+  borescope diff run1 run2                 the last snapshots of two runs
+
+{EXIT_CODES}")
+    )]
+    Diff(DiffArgs),
+
     /// Show a profile
     #[command(
-        long_about = "Shows a profile: the hottest methods first, their chains of paths across iterations in source lines, then detail.\n\n\
+        long_about = "Shows a profile. Of `paths`: the hottest methods first, their chains of paths across iterations in source lines, then detail. Of \
+            `sites`: the lines whose live objects grew most, and those that hold most.\n\n\
             A directory that a killed borescope or JVM left behind is completed (sealed) first; nothing that was counted is lost. \
             Of a JVM that still runs, the report shows what it has counted so far.",
         after_help = format!("Examples:
@@ -95,7 +148,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     /// Complete a profile from what an agent counted
     #[command(
         long_about = "Completes a profile from what an agent counted: turns a spool directory (DIR/.spool/PID, made by the agent) into a \
-            profile (Parquet files and a manifest). `paths` and `report` do this by themselves; the spool stays.",
+            profile (Parquet files and a manifest). `paths`, `sites` and `report` do this by themselves; the spool stays.",
         after_help = format!("Example:
   borescope seal run1/.spool/4711 -o run1-4711
 
@@ -227,16 +280,16 @@ pub enum Color {
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Directory that `paths` or the agent has written
+    /// Directory that `paths`, `sites` or the agent has written
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Show the N hottest methods, and of each the N hottest sequences [default: text 10, json everything]
+    /// Show the N hottest methods, and of each the N hottest sequences; of `sites`, N lines [default: text 10, json everything]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Show only methods that match, such as 'Scanner.*' or 'com.acme.*'
+    /// Show only methods (of `sites`: lines in methods) that match, such as 'Scanner.*' or 'com.acme.*'
     #[arg(long, value_name = "GLOB")]
     pub method: Option<String>,
     /// Quote source lines from here (searched by package, then by file name); may be repeated
@@ -275,7 +328,7 @@ pub struct DoctorArgs {
 /// Options of `seal`.
 #[derive(Debug, Args)]
 pub struct SealArgs {
-    /// Spool directory: the one that holds counters.bin and meta.log
+    /// Spool directory: the one that holds meta.log
     #[arg(value_name = "SPOOL", value_hint = ValueHint::DirPath)]
     pub spool: PathBuf,
     /// Where the profile goes: a new or empty directory

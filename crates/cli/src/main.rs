@@ -7,6 +7,7 @@ mod agent;
 mod args;
 mod command;
 mod failure;
+mod found;
 mod jdk;
 mod launch;
 mod output;
@@ -27,6 +28,9 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Paths(args) => command::paths::run(&args),
+        Command::Sites(args) => command::sites::run(&args),
+        Command::Snapshot(args) => command::snapshot::run(&args),
+        Command::Diff(args) => command::diff::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Demo(args) => command::demo::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),

@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where agents put their spools within the output directory: one directory a JVM, named by its process id.
 pub const SPOOLS: &str = ".spool";
+/// The file that every spool has.
+pub const LOG: &str = "meta.log";
 /// The file that makes a directory a profile; the last one that a seal writes.
 pub const MANIFEST: &str = "manifest.json";
 
@@ -153,19 +155,30 @@ pub fn name(spool: &Path) -> Cow<'_, str> {
     spool.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Whether a process of this machine still has the spool's counters mapped (and is not just one with the same id).
+/// Whether a process of this machine still writes the spool (and is not just one with the same id): it has the counters mapped, or, as a spool of the
+/// sites lens has none, the log open.
 pub fn still_running(spool: &Path) -> bool {
     let name = name(spool);
     let Some((pid, _)) = numbers(&name) else {
         return false;
     };
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let Ok(counters) = spool.join("counters.bin").canonicalize() else {
+    let Ok(spool) = spool.canonicalize() else {
         return false;
     };
-    counters
-        .to_str()
-        .is_some_and(|path| maps.lines().any(|line| line.ends_with(path)))
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let counters = spool.join("counters.bin");
+    let mapped = |path: &str| maps.lines().any(|line| line.ends_with(path));
+    counters.to_str().is_some_and(mapped)
+        || open_files(pid).is_ok_and(|files| files.contains(&spool.join(LOG)))
+}
+
+/// Files that a process has open.
+pub fn open_files(pid: u32) -> std::io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))?;
+    // What is closed meanwhile is left out.
+    Ok(entries
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .collect())
 }
 
 /// `borescope-20260131-120000.borescope`, in UTC.

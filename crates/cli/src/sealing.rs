@@ -66,7 +66,7 @@ fn nothing_else(dir: &Path) -> Result<bool> {
 pub fn seal(spool: &Path, out: &Path) -> Result<()> {
     let patience = Instant::now() + Duration::from_secs(1);
     let mut shown = false;
-    let done = borescope_profile::seal(spool, out, Existing::Refuse, &mut |at| {
+    let done = borescope_profile::seal_any(spool, out, Existing::Refuse, &mut |at| {
         if std::io::stderr().is_terminal() && Instant::now() > patience {
             let _ = write!(
                 std::io::stderr(),
@@ -80,7 +80,7 @@ pub fn seal(spool: &Path, out: &Path) -> Result<()> {
     if shown {
         let _ = write!(std::io::stderr(), "\r{:70}\r", "");
     }
-    done.map(drop).map_err(failure)
+    done.map_err(failure)
 }
 
 /// Seals beside, then moves the files in, the manifest last: it is what makes the directory a profile.

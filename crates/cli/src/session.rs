@@ -1,52 +1,37 @@
 //! One run of a program under the agent, from the output directory to the profiles in it.
 
-use crate::agent;
-use crate::args::Engine;
+use crate::args::Color;
 use crate::failure::{Result, damaged};
-use crate::launch;
 use crate::output::Output;
-use crate::{say, sealing};
+use crate::{agent, launch, say, sealing, show};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-/// What to count.
-pub struct Plan<'a> {
-    /// Length of the longest sequence of paths.
-    pub k: u8,
-    /// Engine.
-    pub engine: Engine,
-    /// Globs of classes to profile; empty: all but the JDK.
-    pub include: &'a [String],
-    /// Globs of classes to leave alone.
-    pub exclude: &'a [String],
-    /// All branches are told apart, also short ones.
-    pub split: bool,
-    /// Methods with a single path and no loop are counted too.
-    pub straight_line: bool,
-    /// Limit on counter memory in bytes.
-    pub memory: Option<u64>,
-    /// Limit on rows for each method and thread.
-    pub rows: Option<u32>,
-    /// Burst mode: one in so many activations counts.
-    pub one_in: Option<u32>,
+/// Lines of the report that are shown after the run.
+const EXCERPT: usize = 15;
+
+/// Runs the command to its end as if we were not there, seals, says where the result is and how it begins. The exit code is the program's once that
+/// has started.
+pub fn transparent(
+    words: &[OsString],
+    output: &Output,
+    options: &str,
+    quiet: bool,
+) -> Result<ExitCode> {
+    let code = run(words, output, options)?;
+    // The program is done and its exit code is what counts: from here on we only talk.
+    if let Err(failure) = conclude(output, quiet) {
+        say::note(&failure);
+    }
+    Ok(ExitCode::from(code))
 }
 
-/// Runs the command to its end; returns its exit code. An error means that it was not started; then nothing is left behind.
-pub fn run(words: &[OsString], output: &Output, plan: &Plan) -> Result<u8> {
-    let options = agent::Options {
-        k: plan.k,
-        engine: plan.engine.name(),
-        out: &output.dir,
-        include: plan.include,
-        exclude: plan.exclude,
-        split: plan.split,
-        straight_line: plan.straight_line,
-        memory: plan.memory,
-        rows: plan.rows,
-        one_in: plan.one_in,
-    };
+/// Runs the command to its end under an agent with these options; returns its exit code. An error means that it was not started; then nothing is
+/// left behind.
+pub fn run(words: &[OsString], output: &Output, options: &str) -> Result<u8> {
     let started = agent::library()
-        .and_then(|library| launch::command(words, &agent::argument(&library, &options)))
+        .and_then(|library| launch::command(words, &agent::argument(&library, options)))
         .and_then(launch::run);
     started.inspect_err(|_| output.discard_if_empty())
 }
@@ -71,4 +56,41 @@ pub fn seal(output: &Output) -> Result<Vec<PathBuf>> {
         ));
     }
     Ok(sealed.profiles)
+}
+
+fn conclude(output: &Output, quiet: bool) -> Result<()> {
+    let profiles = seal(output)?;
+    let shown = output.dir.display();
+    match profiles.as_slice() {
+        [] => return Ok(()),
+        [_] => say::note(format_args!(
+            "profile in {shown}; `borescope report {shown}` shows all of it"
+        )),
+        many => say::note(format_args!(
+            "{} profiles (one a JVM) in {shown}; `borescope report {shown}` lists them",
+            many.len()
+        )),
+    }
+    if let [dir] = profiles.as_slice() {
+        let profile = show::open(dir)?;
+        show::not_empty(&profile)?;
+        if quiet {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        show::text(
+            &profile,
+            &show::options(&std::io::stderr(), Color::Auto),
+            &mut text,
+        )?;
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        for line in lines.iter().take(EXCERPT) {
+            say::raw(line);
+        }
+        if lines.len() > EXCERPT {
+            say::raw(format_args!("... {} more lines", lines.len() - EXCERPT));
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::args::Color;
 use crate::failure::{Failure, Result, damaged};
 use crate::sealing;
-use borescope_profile::Profile;
+use borescope_profile::{Manifest, Opened};
 use borescope_report::{JsonOptions, TextOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -13,23 +13,40 @@ use std::path::Path;
 const WIDTH: usize = 100;
 
 /// Opens a profile.
-pub fn open(dir: &Path) -> Result<Profile> {
-    Profile::open(dir).map_err(sealing::failure)
+pub fn open(dir: &Path) -> Result<Opened> {
+    Opened::open(dir).map_err(sealing::failure)
 }
 
 /// The text report.
-pub fn text(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
-    borescope_report::text(profile, options, out).map_err(failure)
+pub fn text(profile: &Opened, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
+    match profile {
+        Opened::Paths(profile) => borescope_report::text(profile, options, out),
+        Opened::Sites(profile) => borescope_report::sites::text(profile, options, out),
+    }
+    .map_err(failure)
 }
 
 /// The JSON report.
-pub fn json(profile: &Profile, options: &JsonOptions, out: &mut dyn Write) -> Result<()> {
-    borescope_report::json(profile, options, out).map_err(failure)
+pub fn json(profile: &Opened, options: &JsonOptions, out: &mut dyn Write) -> Result<()> {
+    match profile {
+        Opened::Paths(profile) => borescope_report::json(profile, options, out),
+        Opened::Sites(profile) => borescope_report::sites::json(profile, options, out),
+    }
+    .map_err(failure)
 }
 
-/// An error if the profile has no method in it, with the most likely reason.
-pub fn not_empty(profile: &Profile) -> Result<()> {
-    let manifest = profile.manifest();
+/// An error if there is nothing in the profile, with the most likely reason.
+pub fn not_empty(profile: &Opened) -> Result<()> {
+    match profile {
+        Opened::Paths(profile) => has_methods(profile.manifest()),
+        Opened::Sites(profile) if profile.manifest().snapshots.is_empty() => Err(damaged!(
+            "the profile is empty: no snapshot was taken before the JVM was killed; --every MINUTES or `borescope snapshot PID` takes some"
+        )),
+        Opened::Sites(_) => Ok(()),
+    }
+}
+
+fn has_methods(manifest: &Manifest) -> Result<()> {
     let include: Vec<String> = manifest
         .target
         .include
@@ -74,7 +91,8 @@ pub fn options(stream: &(impl AsFd + IsTerminal), color: Color) -> TextOptions {
     }
 }
 
-fn failure(error: borescope_report::Error) -> Failure {
+/// The kind of an error of the report crate.
+pub fn failure(error: borescope_report::Error) -> Failure {
     match error {
         borescope_report::Error::Write(_) => Failure::Cannot(error.to_string()),
         borescope_report::Error::Profile(e) => sealing::failure(e),

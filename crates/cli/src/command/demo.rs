@@ -4,8 +4,7 @@ use crate::args::{Color, DemoArgs, Engine};
 use crate::failure::{Result, cannot, damaged};
 use crate::jdk;
 use crate::output::Output;
-use crate::session::{self, Plan};
-use crate::{say, show};
+use crate::{agent, say, session, show};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -41,9 +40,10 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         args.k,
         java.display()
     ));
-    let plan = Plan {
+    let options = agent::Paths {
         k: args.k,
-        engine: Engine::Automaton,
+        engine: Engine::Automaton.name(),
+        out: &output.dir,
         include: &[],
         exclude: &[],
         split: false,
@@ -52,7 +52,8 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         memory: None,
         rows: None,
     };
-    let code = session::run(&command(&java, program.path(), &[]), &output, &plan)?;
+    let words = command(&java, program.path(), &[]);
+    let code = session::run(&words, &output, &options.encode())?;
     if code != 0 {
         output.discard_if_empty();
         return Err(cannot!(

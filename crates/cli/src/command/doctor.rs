@@ -113,7 +113,7 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
     let program = demo::unpack()?;
     let out = program.path().join("out");
     std::fs::create_dir(&out).map_err(|e| cannot!("{}: {e}", out.display()))?;
-    let options = agent::Options {
+    let options = agent::Paths {
         k: 4,
         engine: Engine::Automaton.name(),
         out: &out,
@@ -126,7 +126,7 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
         rows: None,
     };
     let words = demo::command(java, program.path(), &["20"]);
-    let mut command = launch::command(&words, &agent::argument(library, &options))?;
+    let mut command = launch::command(&words, &agent::argument(library, &options.encode()))?;
     let run = command
         .stdin(Stdio::null())
         .output()
@@ -150,10 +150,8 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
     };
     let profile = program.path().join("profile");
     crate::sealing::seal(spool, &profile)?;
-    let executed = crate::show::open(&profile)?
-        .manifest()
-        .totals
-        .methods_executed;
+    let profile = borescope_profile::Profile::open(&profile).map_err(crate::sealing::failure)?;
+    let executed = profile.manifest().totals.methods_executed;
     match executed {
         0 => Err(cannot!("the agent counted nothing: {ours}")),
         n => Ok(n),

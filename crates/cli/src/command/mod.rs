@@ -1,8 +1,11 @@
 //! One file a command; each `run` returns the exit code.
 
 pub mod demo;
+pub mod diff;
 pub mod doctor;
 pub mod paths;
 pub mod report;
 pub mod seal;
 pub mod simulate;
+pub mod sites;
+pub mod snapshot;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const AGENT: &str = r#"#!/bin/sh
 agent() {
     out=${1##*,out=}; out=${out%%,*}; spool=$out/.spool/$$
-    mkdir -p "$spool"; cp "$TEMPLATE"/counters.bin "$TEMPLATE"/meta.log "$spool"
+    mkdir -p "$spool"; cp "$TEMPLATE"/* "$spool"
 }
 "#;
 

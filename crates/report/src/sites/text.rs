@@ -236,8 +236,8 @@ fn changes(page: &mut Page, before: At, after: At, options: &TextOptions) -> Res
     more(
         page,
         grew.len() - shown.len(),
-        "line that grew",
-        "lines that grew",
+        "more line that grew",
+        "more lines that grew",
     );
     let shrank = all.iter().filter(|entry| entry.change.bytes() < 0);
     let (lines, bytes) = shrank.fold((0, 0), |(lines, bytes), entry| {

@@ -1,0 +1,109 @@
+//! Options of the commands of the sites lens.
+
+use super::{Color, Format, class_glob};
+use clap::{Args, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `yes` or `no`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum YesNo {
+    /// Yes
+    Yes,
+    /// No
+    No,
+}
+
+/// How numbers stand in headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// What the JVM's headers have room for
+    Auto,
+    /// In the bits above the identity hash that the JVM does not use
+    Spare,
+}
+
+impl Mode {
+    /// As the agent spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Spare => "spare",
+        }
+    }
+}
+
+/// Options of `sites`.
+#[derive(Debug, Args)]
+pub struct SitesArgs {
+    /// Mark only what classes allocate that match, such as 'com.acme.*' (`*` any characters, `?` one); may be repeated [default: all]
+    #[arg(long, value_name = "GLOB", value_parser = class_glob)]
+    pub include: Vec<String>,
+    /// Leave classes alone that match; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = class_glob)]
+    pub exclude: Vec<String>,
+    /// Mark what the JDK's classes allocate, too: nodes of maps, contents of strings, arrays of lists
+    #[arg(long, value_enum, value_name = "YES|NO", default_value_t = YesNo::Yes, hide_possible_values = true)]
+    pub jdk: YesNo,
+    /// Find out which line of the application led to what the JDK allocates
+    #[arg(long, value_enum, value_name = "YES|NO", default_value_t = YesNo::Yes, hide_possible_values = true)]
+    pub attribute: YesNo,
+    /// List each live object with its address and site, too (objects.parquet; 20 bytes an object while the snapshot is taken)
+    #[arg(long)]
+    pub objects: bool,
+    /// Do not collect the heap before a snapshot: shorter pauses, but dead objects are counted as well
+    #[arg(long)]
+    pub no_gc: bool,
+    /// Take a snapshot every so many minutes, 1 to 10080, besides that at the end
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..=10_080))]
+    pub every: Option<u32>,
+    /// Where the number of a site stands in an object's header
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    pub mode: Mode,
+    /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+    /// Say only where the profile is
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The program to run, after `--`
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// Options of `snapshot`.
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// Process id of the JVM
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: u32,
+}
+
+/// Options of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// Profile before, or the profile of which two snapshots are compared
+    #[arg(value_name = "BEFORE", value_hint = ValueHint::DirPath)]
+    pub before: PathBuf,
+    /// Profile after
+    #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
+    pub after: Option<PathBuf>,
+    /// Snapshot before [default: of two profiles the last of BEFORE, of one the first]
+    #[arg(long, value_name = "N")]
+    pub from: Option<u32>,
+    /// Snapshot after [default: the last, or that of the last OutOfMemoryError]
+    #[arg(long, value_name = "N")]
+    pub to: Option<u32>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Show the N lines that grew most [default: text 10, json everything]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// Show only lines in methods that match, such as 'Cache.*' or 'com.acme.*'
+    #[arg(long, value_name = "GLOB")]
+    pub method: Option<String>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
