@@ -25,7 +25,11 @@ fn main() {
     for (i, jar) in jars.iter().enumerate() {
         let jar = Path::new(jar);
         let modules = jar.ends_with("modules.jar");
-        let path = if modules { String::new() } else { support::class_path(jar) };
+        let path = if modules {
+            String::new()
+        } else {
+            support::class_path(jar)
+        };
         support::instrument_jar(
             jar,
             |_| Settings {

@@ -11,13 +11,13 @@
 //! ```
 
 use borescope_classfile::insn::{
-    ALOAD, ALOAD_0, ATHROW, BIPUSH, DUP, DUP_X2, DUP2, DUP2_X1, ICONST_0, ILOAD, ILOAD_0,
-    INVOKESTATIC, IRETURN, ISTORE, ISTORE_0, LDC_W, POP, POP2, RETURN, SIPUSH, WIDE, insn_len,
-    insns,
+    ALOAD, ALOAD_0, ATHROW, BIPUSH, DUP, DUP_X2, DUP2, DUP2_X1, Flow, ICONST_0, ILOAD, ILOAD_0,
+    INVOKESTATIC, IRETURN, ISTORE, ISTORE_0, LDC_W, POP, POP2, RETURN, SIPUSH, WIDE, flow,
+    insn_len, insns,
 };
 use borescope_classfile::{At, ClassFile, Code, ExtraLocal, MethodEdit, Plain, Splicer};
 
-use crate::scan::{Found, Mark};
+use crate::scan::{Around, Found, Mark};
 use crate::walk::Place;
 use crate::{HELPER, Settings, Skip};
 
@@ -32,39 +32,62 @@ pub(crate) fn splice(
     let mut splicer = Splicer::new(class);
     let mut edit = MethodEdit::default();
     let mut any = false;
-    for (method, found) in planned {
-        let Some(code) = class.methods()[*method].code() else {
+    for (index, found) in planned {
+        let method = &class.methods()[*index];
+        let Some(code) = method.code() else {
             continue;
         };
-        let mut writer = Writer {
-            pool: &mut splicer,
-            settings,
-            edit: &mut edit,
-            first_site,
-            first_call,
+        let once = method.name_bytes() == b"<clinit>" && !loops(&code);
+        let mut splice = |marks: bool| {
+            let mut writer = Writer {
+                pool: &mut splicer,
+                settings,
+                edit: &mut edit,
+                first_site,
+                first_call,
+            };
+            writer.write(&code, found, marks)?;
+            edit.may_be_huge = once;
+            splicer.edit(*index, &edit)
         };
-        let done = writer
-            .write(&code, found)
-            .and_then(|()| splicer.edit(*method, &edit));
-        match done {
-            Ok(()) => any = true,
-            Err(plain) => skipped.push(Skip {
-                method: *method as u16,
+        let mut done = splice(true);
+        if let Err(plain) = &done {
+            skipped.push(Skip {
+                method: *index as u16,
                 bci: None,
-                reason: reason(&plain),
-            }),
+                reason: reason(plain),
+            });
+            // An object without a mark says so. But without its calls, what the JDK makes for the method would get another one's line.
+            if found.changes_call() {
+                done = splice(false);
+            }
         }
+        any |= done.is_ok();
     }
     any.then(|| splicer.finish())
+}
+
+/// Whether there is a jump backwards.
+fn loops(code: &Code<'_>) -> bool {
+    insns(code.code).any(|step| {
+        let Ok((bci, _)) = step else { return true };
+        match flow(code.code, usize::from(bci)) {
+            Ok(Flow::Branch(to) | Flow::Goto(to)) => to <= bci,
+            Ok(Flow::Switch {
+                default,
+                mut targets,
+            }) => default <= bci || targets.any(|to| to <= bci),
+            Ok(Flow::Next | Flow::Return | Flow::Throw) => false,
+            Ok(Flow::Jsr(_) | Flow::Ret) | Err(_) => true,
+        }
+    })
 }
 
 /// The words of [`Plain`], without what differs from case to case.
 fn reason(plain: &Plain) -> &'static str {
     match plain {
         Plain::CodeTooLarge => "its code would pass 64 KB",
-        Plain::HugeMethodLimit => {
-            "its code would pass 8,000 bytes and so never be compiled"
-        }
+        Plain::HugeMethodLimit => "its code would pass 8,000 bytes and so never be compiled",
         Plain::ConstantPoolFull => "the class's constant pool is full",
         Plain::JsrRet => "it uses jsr or ret",
         Plain::LocalsFull => "it has no room for more local variables",
@@ -88,12 +111,12 @@ struct Writer<'w, 'a> {
 
 impl Writer<'_, '_> {
     /// Fills the edit.
-    fn write(&mut self, code: &Code<'_>, found: &Found) -> Result<(), Plain> {
+    fn write(&mut self, code: &Code<'_>, found: &Found, marks: bool) -> Result<(), Plain> {
         self.edit.clear();
         // The object, the site, and its dimensions; or two copied slots over the object.
         self.edit.extra_stack = 3;
         let mut bytes = Vec::new();
-        for mark in &found.marks {
+        for mark in found.marks.iter().filter(|_| marks) {
             bytes.clear();
             self.mark(&mut bytes, mark)?;
             let at = usize::from(mark.bci);
@@ -106,8 +129,8 @@ impl Writer<'_, '_> {
             self.invoke(&mut bytes, "call", "(I)V")?;
             self.edit.insert(At::Before(bci), &bytes);
         }
-        if found.callback {
-            self.callback(code, &mut bytes)?;
+        if let Some(around) = found.around {
+            self.around(code, around, &mut bytes)?;
         }
         Ok(())
     }
@@ -123,7 +146,11 @@ impl Writer<'_, '_> {
         push(code, self.pool, self.first_site + mark.site)?;
         if mark.dimensions > 0 {
             push(code, self.pool, u32::from(mark.dimensions))?;
-            let name = if self.settings.jdk { "markMultiIn" } else { "markMulti" };
+            let name = if self.settings.jdk {
+                "markMultiIn"
+            } else {
+                "markMulti"
+            };
             return self.invoke(code, name, "(Ljava/lang/Object;II)V");
         }
         let name = match (self.settings.jdk, mark.plain) {
@@ -136,13 +163,22 @@ impl Writer<'_, '_> {
     }
 
     /// Saves the call at the entry and restores it at each end.
-    fn callback(&mut self, code: &Code<'_>, bytes: &mut Vec<u8>) -> Result<(), Plain> {
+    fn around(
+        &mut self,
+        code: &Code<'_>,
+        around: Around,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Plain> {
         const SAVED: &[ExtraLocal] = &[ExtraLocal::Int];
         self.edit.extra_locals = SAVED;
         let saved = code.max_locals;
         bytes.clear();
         self.invoke(bytes, "enter", "()I")?;
         slot(bytes, ISTORE, ISTORE_0, saved);
+        if around == Around::Forget {
+            push(bytes, self.pool, 0)?;
+            self.invoke(bytes, "call", "(I)V")?;
+        }
         self.edit.insert(At::Entry, bytes);
         bytes.clear();
         slot(bytes, ILOAD, ILOAD_0, saved);

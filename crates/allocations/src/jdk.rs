@@ -39,11 +39,9 @@ pub(crate) fn fresh(op: u8, member: &Member<'_>) -> Option<Kind> {
                 .then_some(Kind::Intrinsic)
         }
         // stringopts.cpp (OptimizeStringConcat): a chain of appends becomes one allocation.
-        (
-            INVOKEVIRTUAL,
-            b"java/lang/StringBuilder" | b"java/lang/StringBuffer",
-            b"toString",
-        ) => Some(Kind::Intrinsic),
+        (INVOKEVIRTUAL, b"java/lang/StringBuilder" | b"java/lang/StringBuffer", b"toString") => {
+            Some(Kind::Intrinsic)
+        }
         _ => None,
     }
 }
@@ -62,8 +60,22 @@ pub(crate) fn makes_objects(bootstrap: &Member<'_>) -> bool {
     )
 }
 
+/// Whether serialization calls such a method by reflection (java.io.ObjectStreamClass).
+pub(crate) fn called_by_serialization(name: &[u8], descriptor: &[u8]) -> bool {
+    matches!(
+        (name, descriptor),
+        (b"readObject", b"(Ljava/io/ObjectInputStream;)V")
+            | (b"writeObject", b"(Ljava/io/ObjectOutputStream;)V")
+            | (b"readResolve" | b"writeReplace", b"()Ljava/lang/Object;")
+            | (b"readObjectNoData", b"()V")
+    )
+}
+
 fn builder(class: &[u8]) -> bool {
-    matches!(class, b"java/lang/StringBuilder" | b"java/lang/StringBuffer")
+    matches!(
+        class,
+        b"java/lang/StringBuilder" | b"java/lang/StringBuffer"
+    )
 }
 
 /// Whether what the method returns is its receiver.
@@ -77,10 +89,14 @@ pub(crate) fn returns_receiver(member: &Member<'_>) -> bool {
 pub(crate) fn keeps_no_receiver(member: &Member<'_>) -> bool {
     match member.class {
         class if builder(class) => !matches!(member.name, b"chars" | b"codePoints"),
-        b"java/lang/Boolean" | b"java/lang/Byte" | b"java/lang/Character" | b"java/lang/Double"
-        | b"java/lang/Float" | b"java/lang/Integer" | b"java/lang/Long" | b"java/lang/Short" => {
-            member.name == b"<init>" || member.name.ends_with(b"Value")
-        }
+        b"java/lang/Boolean"
+        | b"java/lang/Byte"
+        | b"java/lang/Character"
+        | b"java/lang/Double"
+        | b"java/lang/Float"
+        | b"java/lang/Integer"
+        | b"java/lang/Long"
+        | b"java/lang/Short" => member.name == b"<init>" || member.name.ends_with(b"Value"),
         b"java/lang/Object" => matches!(member.name, b"<init>" | b"getClass"),
         _ => false,
     }
@@ -93,8 +109,10 @@ pub(crate) fn keeps_no_argument(member: &Member<'_>) -> bool {
         b"java/util/Arrays" => {
             matches!(member.name, b"fill" | b"copyOf" | b"copyOfRange")
         }
-        b"java/lang/String" => matches!(member.name, b"<init>" | b"valueOf" | b"copyValueOf")
-            && member.descriptor.starts_with(b"([C"),
+        b"java/lang/String" => {
+            matches!(member.name, b"<init>" | b"valueOf" | b"copyValueOf")
+                && member.descriptor.starts_with(b"([C")
+        }
         _ => false,
     }
 }
@@ -135,16 +153,33 @@ pub(crate) fn allocates_nothing(member: &Member<'_>) -> bool {
         ),
         b"java/lang/Thread" => name == b"currentThread",
         b"java/lang/Enum" => matches!(name, b"ordinal" | b"name"),
-        b"java/lang/Boolean" | b"java/lang/Byte" | b"java/lang/Character" | b"java/lang/Double"
-        | b"java/lang/Float" | b"java/lang/Integer" | b"java/lang/Long" | b"java/lang/Short"
+        b"java/lang/Boolean"
+        | b"java/lang/Byte"
+        | b"java/lang/Character"
+        | b"java/lang/Double"
+        | b"java/lang/Float"
+        | b"java/lang/Integer"
+        | b"java/lang/Long"
+        | b"java/lang/Short"
         | b"java/lang/Number" => {
             // Not those that give a String, a box or an array; such as Character.isDigit, Integer.compare, Double.doubleToLongBits.
-            matches!(member.descriptor, [.., b')', b'Z' | b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S'])
-                && !name.starts_with(b"parse")
+            matches!(
+                member.descriptor,
+                [
+                    ..,
+                    b')',
+                    b'Z' | b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S'
+                ]
+            ) && !name.starts_with(b"parse")
                 && !name.starts_with(b"getInteger")
         }
-        b"java/util/Collection" | b"java/util/List" | b"java/util/Set" | b"java/util/Map"
-        | b"java/util/ArrayList" | b"java/util/HashMap" | b"java/util/HashSet" => {
+        b"java/util/Collection"
+        | b"java/util/List"
+        | b"java/util/Set"
+        | b"java/util/Map"
+        | b"java/util/ArrayList"
+        | b"java/util/HashMap"
+        | b"java/util/HashSet" => {
             matches!(name, b"size" | b"isEmpty")
         }
         b"java/util/concurrent/atomic/AtomicInteger"
@@ -202,19 +237,34 @@ pub(crate) const SAFE_CONSTRUCTORS: &[(&str, &[&str])] = &[
     ("java/util/AbstractSequentialList", &["()V"]),
     ("java/util/AbstractSet", &["()V"]),
     ("java/util/ArrayDeque", &["()V", "(I)V"]),
-    ("java/util/ArrayList", &["()V", "(I)V", "(Ljava/util/Collection;)V"]),
+    (
+        "java/util/ArrayList",
+        &["()V", "(I)V", "(Ljava/util/Collection;)V"],
+    ),
     ("java/util/EventObject", &["(Ljava/lang/Object;)V"]),
     ("java/util/HashMap", &["()V", "(I)V", "(IF)V"]),
     ("java/util/HashSet", &["()V", "(I)V", "(IF)V"]),
-    ("java/util/LinkedHashMap", &["()V", "(I)V", "(IF)V", "(IFZ)V"]),
+    (
+        "java/util/LinkedHashMap",
+        &["()V", "(I)V", "(IF)V", "(IFZ)V"],
+    ),
     ("java/util/LinkedHashSet", &["()V", "(I)V", "(IF)V"]),
     ("java/util/LinkedList", &["()V"]),
-    ("java/util/PriorityQueue", &["()V", "(I)V", "(ILjava/util/Comparator;)V"]),
+    (
+        "java/util/PriorityQueue",
+        &["()V", "(I)V", "(ILjava/util/Comparator;)V"],
+    ),
     ("java/util/TimerTask", &["()V"]),
     ("java/util/TreeMap", &["()V", "(Ljava/util/Comparator;)V"]),
     ("java/util/concurrent/ConcurrentHashMap", &["()V", "(I)V"]),
-    ("java/util/concurrent/atomic/AtomicBoolean", &["()V", "(Z)V"]),
-    ("java/util/concurrent/atomic/AtomicInteger", &["()V", "(I)V"]),
+    (
+        "java/util/concurrent/atomic/AtomicBoolean",
+        &["()V", "(Z)V"],
+    ),
+    (
+        "java/util/concurrent/atomic/AtomicInteger",
+        &["()V", "(I)V"],
+    ),
     ("java/util/concurrent/atomic/AtomicLong", &["()V", "(J)V"]),
     (
         "java/util/concurrent/atomic/AtomicReference",

@@ -64,7 +64,9 @@ impl ClassSummary {
 
     /// Whether the class declares such an instance method; if so, whether it is package-private.
     fn declares(&self, key: &str) -> Option<bool> {
-        let found = self.declared.binary_search_by(|(known, _)| (**known).cmp(key));
+        let found = self
+            .declared
+            .binary_search_by(|(known, _)| (**known).cmp(key));
         found.ok().map(|i| self.declared[i].1)
     }
 }
@@ -174,9 +176,8 @@ impl Constructors for Resolver<'_> {
         if jdk::safe_new(class, descriptor) {
             return false;
         }
-        Resolution::new(self.0, class).is_none_or(|mut resolution| {
-            resolution.leaks(class, &format!("<init>{descriptor}"))
-        })
+        Resolution::new(self.0, class)
+            .is_none_or(|mut resolution| resolution.leaks(class, &format!("<init>{descriptor}")))
     }
 }
 
@@ -246,7 +247,11 @@ impl Resolution {
         if key.strip_prefix("<init>").is_some_and(listed) {
             return Ok(());
         }
-        if let Some(at) = self.chain.iter().position(|summary| &*summary.name == class) {
+        if let Some(at) = self
+            .chain
+            .iter()
+            .position(|summary| &*summary.name == class)
+        {
             self.reach(at, key);
             return Ok(());
         }

@@ -8,6 +8,7 @@
 mod emit;
 mod jdk;
 mod leaks;
+mod methods;
 mod scan;
 mod walk;
 
@@ -16,7 +17,6 @@ use borescope_classfile::ClassFile;
 pub use jdk::is_jdk;
 pub use leaks::{ClassSummary, Resolver, Summaries, summarize};
 use scan::Scanner;
-use walk::Walker;
 
 /// The helper that inserted code calls.
 pub const HELPER: &str = "java/lang/BorescopeSites";
@@ -137,15 +137,7 @@ pub fn instrument(
     constructors: &dyn Constructors,
     reserve: impl FnOnce(usize, usize) -> Option<(u32, u32)>,
 ) -> Option<Instrumented> {
-    let mut scanner = Scanner {
-        class,
-        settings,
-        constructors,
-        walker: Walker::default(),
-        sites: Vec::new(),
-        calls: Vec::new(),
-        skipped: Vec::new(),
-    };
+    let mut scanner = Scanner::new(class, settings, constructors);
     let name = class.this_name();
     let mut planned = Vec::new();
     for (index, method) in class.methods().iter().enumerate() {

@@ -1,10 +1,10 @@
 //! What is to be done in one method: its sites and calls, in the order of its code, and where the code that marks goes.
 
-use borescope_classfile::insn::{self, *};
+use borescope_classfile::insn::{self, Flow, *};
 use borescope_classfile::{ClassFile, Code, Error, Member, Method};
 
 use crate::walk::{FOLLOWED, Init, Place, Stop, Walker};
-use crate::{Call, Constructors, Kind, Settings, Site, Skip, jdk};
+use crate::{Call, Constructors, Kind, Settings, Site, Skip, jdk, methods};
 
 /// Arrays of more elements are not replaced by scalars (c2_globals.hpp, EliminateAllocationArraySizeLimit).
 const MOST_SCALARS: i32 = 64;
@@ -33,8 +33,24 @@ pub(crate) struct Found {
     pub marks: Vec<Mark>,
     /// Indices of calls in the class, with their bcis.
     pub calls: Vec<(u32, u16)>,
-    /// The call is saved at the entry and restored at the end.
-    pub callback: bool,
+    /// What the method does with the thread's call as a whole.
+    pub around: Option<Around>,
+}
+
+impl Found {
+    /// Whether the method sets, saves or restores the thread's call.
+    pub fn changes_call(&self) -> bool {
+        !self.calls.is_empty() || self.around.is_some()
+    }
+}
+
+/// What a method does with the thread's call at its entry and its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Around {
+    /// Saves and restores it.
+    Keep,
+    /// Also works without one.
+    Forget,
 }
 
 /// Looks at one method after another of a class.
@@ -47,6 +63,29 @@ pub(crate) struct Scanner<'a> {
     pub sites: Vec<Site>,
     pub calls: Vec<Call>,
     pub skipped: Vec<Skip>,
+    /// Methods of the class that its method references lead to.
+    pub referred: Vec<(&'a [u8], &'a [u8])>,
+}
+
+/// What the instructions of a method are, as far as it matters here.
+#[derive(Default)]
+struct Instructions {
+    candidates: Vec<Candidate>,
+    /// Calls into the JDK; whether since the one before control may have come from elsewhere, or another method have made calls.
+    calls: Vec<(u16, bool)>,
+    /// Calls something that may call the JDK.
+    calls_others: bool,
+}
+
+enum Leads {
+    /// Into the JDK.
+    Jdk,
+    /// To a method of an application's class, which may be inherited from the JDK.
+    Either,
+    /// To an application's method.
+    Elsewhere,
+    /// To a method that neither allocates nor calls.
+    Nowhere,
 }
 
 /// A site before it is known whether it is marked.
@@ -62,17 +101,41 @@ struct Candidate {
 }
 
 impl<'a> Scanner<'a> {
+    /// Starts with a class.
+    pub fn new(
+        class: &'a ClassFile<'a>,
+        settings: &'a Settings,
+        constructors: &'a dyn Constructors,
+    ) -> Self {
+        let mut referred = Vec::new();
+        if settings.attribute && !settings.jdk {
+            let handles = (1..class.pool_count()).filter_map(|i| class.method_handle(i));
+            let own = handles.filter(|member| member.class == class.this_name_bytes());
+            referred.extend(own.map(|member| (member.name, member.descriptor)));
+        }
+        Self {
+            class,
+            settings,
+            constructors,
+            walker: Walker::default(),
+            sites: Vec::new(),
+            calls: Vec::new(),
+            skipped: Vec::new(),
+            referred,
+        }
+    }
+
     /// Looks at a method; none if there is nothing to do.
     pub fn method(&mut self, index: u16, method: &Method<'_>, code: &Code<'_>) -> Option<Found> {
-        let (candidates, calls) = match self.find(code) {
-            Ok(found) => found,
-            Err(_) => {
-                self.skip(index, None, "its code is malformed");
-                return None;
-            }
+        let Ok(instructions) = self.find(code) else {
+            self.skip(index, None, "its code is malformed");
+            return None;
         };
-        let mut found = Found::default();
-        let lines = if candidates.is_empty() && calls.is_empty() {
+        let mut found = Found {
+            around: self.around(method, &instructions),
+            ..Found::default()
+        };
+        let lines = if instructions.candidates.is_empty() && instructions.calls.is_empty() {
             Vec::new()
         } else {
             code.line_numbers()
@@ -81,22 +144,67 @@ impl<'a> Scanner<'a> {
             let after = lines.partition_point(|&(start, _)| start <= bci);
             after.checked_sub(1).map_or(0, |i| lines[i].1)
         };
-        if !candidates.is_empty() {
-            if let Err(reason) = self.mark(index, method, code, candidates, &line, &mut found) {
-                self.skip(index, None, reason);
-                return None;
+        if !instructions.candidates.is_empty() {
+            let candidates = instructions.candidates;
+            match self.mark(index, method, code, candidates, &line, &mut found) {
+                Ok(()) => {}
+                Err(stop) => {
+                    self.skip(index, None, stop.reason());
+                    if !matches!(stop, Stop::TooLarge) {
+                        return None;
+                    }
+                }
             }
         }
-        for bci in calls {
-            found.calls.push((self.calls.len() as u32, bci));
-            self.calls.push(Call {
-                method: index,
-                bci,
-                line: line(bci),
-            });
+        // The line of the call that holds, on whatever way control came here.
+        let mut holds = None;
+        for &(bci, renewed) in &instructions.calls {
+            let line = line(bci);
+            if renewed || holds != Some(line) {
+                found.calls.push((self.calls.len() as u32, bci));
+                self.calls.push(Call {
+                    method: index,
+                    bci,
+                    line,
+                });
+                holds = Some(line);
+            }
         }
-        let any = !found.marks.is_empty() || !found.calls.is_empty() || found.callback;
+        let any = !found.marks.is_empty() || !found.calls.is_empty() || found.around.is_some();
         any.then_some(found)
+    }
+
+    /// Whether the method may run in the middle of what a method of the JDK does, so that the call that led there must hold again behind it.
+    fn around(&self, method: &Method<'_>, instructions: &Instructions) -> Option<Around> {
+        let (name, descriptor) = (method.name_bytes(), method.descriptor_bytes());
+        if !self.settings.attribute {
+            return None;
+        }
+        if self.settings.jdk {
+            // The VM calls it wherever a class is needed first (SystemDictionary::load_instance_class_impl).
+            let loads = self.class.this_name_bytes() == b"java/lang/ClassLoader"
+                && (name, descriptor) == (b"loadClass", b"(Ljava/lang/String;)Ljava/lang/Class;");
+            return loads.then_some(Around::Forget);
+        }
+        // Nothing in it changes the thread's call.
+        if instructions.calls.is_empty() && !instructions.calls_others {
+            return None;
+        }
+        let called = match name {
+            b"<clinit>" => true,
+            // No handler can cover a constructor's code up to the call of the other one.
+            b"<init>" => false,
+            _ if method.is_static() => {
+                name.starts_with(b"lambda$") || self.referred.contains(&(name, descriptor))
+            }
+            _ => {
+                methods::overridable(name, descriptor)
+                    || name.starts_with(b"lambda$")
+                    || jdk::called_by_serialization(name, descriptor)
+                    || self.referred.contains(&(name, descriptor))
+            }
+        };
+        called.then_some(Around::Keep)
     }
 
     fn skip(&mut self, method: u16, bci: Option<u16>, reason: &'static str) {
@@ -108,11 +216,17 @@ impl<'a> Scanner<'a> {
     }
 
     /// All instructions that allocate, and those that call into the JDK.
-    fn find(&self, code: &Code<'_>) -> Result<(Vec<Candidate>, Vec<u16>), Error> {
+    fn find(&self, code: &Code<'_>) -> Result<Instructions, Error> {
         let bytes = code.code;
-        let mut candidates = Vec::new();
-        let mut calls = Vec::new();
+        let mut found = Instructions::default();
         let mut length = None;
+        let joins = if self.attribute() {
+            joins(code)?
+        } else {
+            Vec::new()
+        };
+        let mut joins = joins.iter().peekable();
+        let mut renewed = true;
         for step in insn::insns(bytes) {
             let (bci, op) = step?;
             let at = usize::from(bci);
@@ -122,7 +236,7 @@ impl<'a> Scanner<'a> {
                 name.ok_or(Error::PoolIndex(u2()))
             };
             let mut add = |kind, ty: String, plain, may_be_local, dimensions| {
-                candidates.push(Candidate {
+                found.candidates.push(Candidate {
                     bci,
                     op,
                     kind,
@@ -132,6 +246,9 @@ impl<'a> Scanner<'a> {
                     dimensions,
                 });
             };
+            while joins.next_if(|join| **join <= bci).is_some() {
+                renewed = true;
+            }
             let short = matches!(length, Some(0..=MOST_SCALARS));
             length = constant(bytes, at);
             match op {
@@ -167,7 +284,9 @@ impl<'a> Scanner<'a> {
                     let dynamic = self.class.invoke_dynamic(u2());
                     let dynamic = dynamic.ok_or(Error::PoolIndex(u2()))?;
                     if self.attribute() {
-                        calls.push(bci);
+                        found.calls.push((bci, renewed));
+                        // Another language's bootstrap method may lead to any method.
+                        renewed = !dynamic.bootstrap.class.starts_with(b"java/lang/invoke/");
                     }
                     if jdk::makes_objects(&dynamic.bootstrap) {
                         add(Kind::Indy, returned(dynamic.descriptor), false, false, 0);
@@ -175,8 +294,22 @@ impl<'a> Scanner<'a> {
                 }
                 INVOKEVIRTUAL..=INVOKEINTERFACE => {
                     let member = self.class.member(u2()).ok_or(Error::PoolIndex(u2()))?;
-                    if self.attribute() && self.calls_jdk(op, &member) {
-                        calls.push(bci);
+                    if self.attribute() {
+                        match self.leads(op, &member) {
+                            Leads::Jdk => {
+                                found.calls.push((bci, renewed));
+                                renewed = false;
+                            }
+                            Leads::Either => {
+                                found.calls.push((bci, renewed));
+                                renewed = true;
+                            }
+                            Leads::Elsewhere => {
+                                found.calls_others = true;
+                                renewed = true;
+                            }
+                            Leads::Nowhere => {}
+                        }
                     }
                     if let Some(kind) = jdk::fresh(op, &member) {
                         let array = member.class.starts_with(b"[");
@@ -193,16 +326,44 @@ impl<'a> Scanner<'a> {
                 _ => {}
             }
         }
-        Ok((candidates, calls))
+        Ok(found)
     }
 
     fn attribute(&self) -> bool {
         self.settings.attribute && !self.settings.jdk
     }
 
-    fn calls_jdk(&self, _op: u8, member: &Member<'_>) -> bool {
-        std::str::from_utf8(member.class).is_ok_and(|class| (self.settings.is_jdk)(class))
-            && !jdk::allocates_nothing(member)
+    /// Where a call leads.
+    fn leads(&self, op: u8, member: &Member<'_>) -> Leads {
+        let is_jdk = |class| (self.settings.is_jdk)(class);
+        let array = member.class.starts_with(b"[");
+        if array || std::str::from_utf8(member.class).is_ok_and(is_jdk) {
+            return if array || jdk::allocates_nothing(member) {
+                Leads::Nowhere
+            } else {
+                Leads::Jdk
+            };
+        }
+        // An application's class may have inherited the method.
+        let inherits = op != INVOKESTATIC
+            && member.name != b"<init>"
+            && methods::inheritable(member.name, member.descriptor)
+            && !self.declares(member);
+        if inherits {
+            Leads::Either
+        } else {
+            Leads::Elsewhere
+        }
+    }
+
+    /// Whether the member is a method with code of this very class.
+    fn declares(&self, member: &Member<'_>) -> bool {
+        member.class == self.class.this_name_bytes()
+            && self.class.methods().iter().any(|method| {
+                method.name_bytes() == member.name
+                    && method.descriptor_bytes() == member.descriptor
+                    && method.code().is_some()
+            })
     }
 
     /// Decides where each site is marked.
@@ -214,7 +375,7 @@ impl<'a> Scanner<'a> {
         candidates: Vec<Candidate>,
         line: &dyn Fn(u16) -> u16,
         found: &mut Found,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Stop> {
         let followed: Vec<u16> = candidates
             .iter()
             .filter(|candidate| matches!(candidate.op, NEW | NEWARRAY | ANEWARRAY | MULTIANEWARRAY))
@@ -223,13 +384,7 @@ impl<'a> Scanner<'a> {
         let mut inits = Vec::new();
         let mut leaves = !0;
         if !followed.is_empty() {
-            self.walker
-                .walk(self.class, method, code, &followed)
-                .map_err(|stop| match stop {
-                    Stop::Malformed => "its code is malformed",
-                    Stop::JsrRet => "it uses jsr or ret",
-                    Stop::TooLarge => "it is too large to be analysed",
-                })?;
+            self.walker.walk(self.class, method, code, &followed)?;
             inits = std::mem::take(&mut self.walker.inits);
             inits.sort_by_key(|init| init.site);
             leaves = self.leaves(code, &followed);
@@ -331,6 +486,26 @@ impl<'a> Scanner<'a> {
             String::from_utf8_lossy(member.descriptor).into_owned()
         })
     }
+}
+
+/// Where control can come from elsewhere, ascending.
+fn joins(code: &Code<'_>) -> Result<Vec<u16>, Error> {
+    let mut joins: Vec<u16> = code.exceptions().map(|entry| entry.handler).collect();
+    for step in insn::insns(code.code) {
+        let (bci, op) = step?;
+        if matches!(op, IFEQ..=LOOKUPSWITCH | IFNULL..=JSR_W) {
+            match insn::flow(code.code, usize::from(bci))? {
+                Flow::Branch(to) | Flow::Goto(to) => joins.push(to),
+                Flow::Switch { default, targets } => {
+                    joins.push(default);
+                    joins.extend(targets);
+                }
+                _ => {}
+            }
+        }
+    }
+    joins.sort_unstable();
+    Ok(joins)
 }
 
 /// What the instruction pushes, if it is a small int constant.

@@ -34,7 +34,10 @@ const HALF_OF_TWO: u32 = 1;
 const THIS_INIT: u32 = 2;
 const NEW_INIT: u32 = 3;
 const ANY: Value = Value { kind: ONE, set: 0 };
-const HALF: Value = Value { kind: HALF_OF_TWO, set: 0 };
+const HALF: Value = Value {
+    kind: HALF_OF_TWO,
+    set: 0,
+};
 
 /// Where the object is after its constructor returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,17 @@ pub(crate) enum Stop {
     Malformed,
     JsrRet,
     TooLarge,
+}
+
+impl Stop {
+    /// In words.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Malformed => "its code is malformed",
+            Self::JsrRet => "it uses jsr or ret",
+            Self::TooLarge => "it is too large to be analysed",
+        }
+    }
 }
 
 impl From<Error> for Stop {
@@ -400,19 +414,15 @@ impl Walker {
         }
         match op {
             ILOAD..=ALOAD => self.load(op, u1(1))?,
-            ILOAD_0..=ALOAD_3 => self.load(
-                ILOAD + (op - ILOAD_0) / 4,
-                usize::from(op - ILOAD_0) % 4,
-            )?,
+            ILOAD_0..=ALOAD_3 => {
+                self.load(ILOAD + (op - ILOAD_0) / 4, usize::from(op - ILOAD_0) % 4)?
+            }
             ISTORE..=ASTORE => {
                 self.store_op(op, u1(1))?;
                 return Ok(true);
             }
             ISTORE_0..=ASTORE_3 => {
-                self.store_op(
-                    ISTORE + (op - ISTORE_0) / 4,
-                    usize::from(op - ISTORE_0) % 4,
-                )?;
+                self.store_op(ISTORE + (op - ISTORE_0) / 4, usize::from(op - ISTORE_0) % 4)?;
                 return Ok(true);
             }
             WIDE => match code[at + 1] {

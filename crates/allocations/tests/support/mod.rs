@@ -118,7 +118,11 @@ pub fn instrument_jar(
 /// Everything that can be a dependency of `jar`: all jars but other versions of the same artifact.
 pub fn class_path(jar: &Path) -> String {
     let artifact = |p: &Path| {
-        let name = p.file_stem().expect("a name").to_string_lossy().into_owned();
+        let name = p
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         let end = name
             .match_indices('-')
             .find(|(i, _)| name[i + 1..].starts_with(|c: char| c.is_ascii_digit()))
@@ -137,7 +141,9 @@ pub fn class_path(jar: &Path) -> String {
 
 /// Summaries of all classes of some jars, as if one loader had seen them all.
 #[derive(Default)]
-pub struct All(std::collections::HashMap<String, std::sync::Arc<borescope_allocations::ClassSummary>>);
+pub struct All(
+    std::collections::HashMap<String, std::sync::Arc<borescope_allocations::ClassSummary>>,
+);
 
 impl All {
     pub fn add(&mut self, jar: &Path) {

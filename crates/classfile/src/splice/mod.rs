@@ -144,6 +144,8 @@ pub struct MethodEdit {
     pub extra_locals: &'static [ExtraLocal],
     /// How many stack slots the inserted code needs above what is on the stack.
     pub extra_stack: u16,
+    /// The code may pass 8,000 bytes: for what runs once and has no loop, so that it need not be compiled.
+    pub may_be_huge: bool,
     insertions: Vec<(At, Range<u32>)>,
     code: Vec<u8>,
     unwinds: Vec<Unwind>,
@@ -167,6 +169,7 @@ impl MethodEdit {
     pub fn clear(&mut self) {
         self.extra_locals = &[];
         self.extra_stack = 0;
+        self.may_be_huge = false;
         self.insertions.clear();
         self.code.clear();
         self.unwinds.clear();
@@ -414,7 +417,7 @@ impl<'a> Splicer<'a> {
         if code_len > 0xffff {
             return Err(Plain::CodeTooLarge);
         }
-        if code_len > 8000 && code.code.len() <= 8000 {
+        if code_len > 8000 && code.code.len() <= 8000 && !edit.may_be_huge {
             return Err(Plain::HugeMethodLimit);
         }
 
