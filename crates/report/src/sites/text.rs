@@ -1,6 +1,5 @@
 //! Text for people: the answer first (the lines that grew most, or hold most), then the figures, then what is not known.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use borescope_profile::sites::{Manifest, Place, Profile, Snapshot, Sum};
@@ -159,7 +158,7 @@ fn changes(page: &mut Page, before: At, after: At, options: &TextOptions) -> Res
         .collect();
     let shown = &grew[..grew.len().min(options.top)];
 
-    unknown_first(page, after, &old.unknown, &new.unknown);
+    unknown_first(page, after.snapshot);
     if let Some(one) = shown.first().filter(|_| heap.bytes() > 0) {
         page.blank();
         page.line(Look::Bold, "LOOK HERE FIRST");
@@ -285,7 +284,7 @@ fn most(page: &mut Page, at: At, options: &TextOptions, answer: bool) -> Result<
     let shown = &all[..all.len().min(options.top)];
     let live = at.snapshot.live;
     if answer {
-        unknown_first(page, at, &Unknown::new(), &heap.unknown);
+        unknown_first(page, at.snapshot);
         if let Some(entry) = shown.first() {
             page.blank();
             page.line(Look::Bold, "LOOK HERE FIRST");
@@ -402,6 +401,17 @@ fn held_by(entry: &Entry, all: &[Entry]) -> String {
     }
 }
 
+/// The reasons of the tables in a few words.
+fn in_short(reason: &str) -> &str {
+    match reason {
+        "vm or native" => "made by the VM, by native code or at start",
+        "before attach, or vm or native" => "older than the attach, or made by the VM",
+        "hash taken first" => "hashed before they were marked",
+        "header in a monitor" => "locked",
+        other => other,
+    }
+}
+
 /// What the reasons of the tables mean.
 fn in_words(reason: &str) -> &str {
     match reason {
@@ -419,44 +429,36 @@ fn in_words(reason: &str) -> &str {
     }
 }
 
-/// Objects without a site, if they are many: else they are told at the end.
-fn unknown_first(page: &mut Page, at: At, old: &Unknown, new: &Unknown) {
-    let live = at.snapshot.live;
-    let missing = live.bytes.saturating_sub(at.snapshot.with_site.bytes);
-    if missing.saturating_mul(MUCH) <= live.bytes {
+/// How much has no site and why, in short, if it is much; [`unknown`] says more.
+fn unknown_first(page: &mut Page, snapshot: &Snapshot) {
+    let live = snapshot.live.bytes;
+    let missing = live.saturating_sub(snapshot.with_site.bytes);
+    if missing.saturating_mul(MUCH) <= live {
         return;
     }
-    page.blank();
-    page.line(Look::Bold, "NOT KNOWN");
-    let text = format!(
-        "{} of the bytes ({}) have no site:",
-        percent(missing, live.bytes),
-        size(missing)
-    );
-    page.para(Look::Advice, "", &text);
-    reasons(page, at.snapshot, old, new);
-}
-
-fn reasons(page: &mut Page, snapshot: &Snapshot, old: &Unknown, new: &Unknown) {
     let mut reasons: Vec<_> = snapshot.unknown.iter().collect();
     reasons.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
-    let of = |unknown: &Unknown, reason: &str| -> u64 {
-        let those = unknown.iter().filter(|(key, _)| key.0 == reason);
-        those.map(|(_, sum)| sum.bytes).sum()
-    };
+    let each: Vec<String> = reasons
+        .iter()
+        .map(|(reason, sum)| format!("{} {}", percent(sum.bytes, live), in_short(reason)))
+        .collect();
+    let text = format!(
+        "{} of the bytes have no site: {} (more below).",
+        percent(missing, live),
+        each.join(", ")
+    );
+    page.para(Look::Advice, "Not known: ", &text);
+}
+
+fn reasons(page: &mut Page, snapshot: &Snapshot, unknown: &Unknown) {
+    let mut reasons: Vec<_> = snapshot.unknown.iter().collect();
+    reasons.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
     for (reason, sum) in reasons {
-        let mut types: Vec<_> = new.iter().filter(|(key, _)| key.0 == *reason).collect();
+        let mut types: Vec<_> = unknown.iter().filter(|(key, _)| key.0 == *reason).collect();
         types.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
         let types: Vec<&str> = types.iter().take(TYPES).map(|(key, _)| &*key.1).collect();
-        let grew = match old.is_empty() {
-            true => String::new(),
-            false => {
-                let before = i128::from(of(old, reason));
-                format!(", {}", signed(i128::from(sum.bytes) - before, size))
-            }
-        };
         let text = format!(
-            "{} ({}{grew}): {}; most of it {}",
+            "{} ({}): {}; most of it {}",
             percent(sum.bytes, snapshot.live.bytes),
             amount(*sum),
             in_words(reason),
@@ -466,15 +468,20 @@ fn reasons(page: &mut Page, snapshot: &Snapshot, old: &Unknown, new: &Unknown) {
     }
 }
 
-/// Objects without a site where they are few, and those without an application line.
+/// Objects without a site by reason, and how many have one but no line of the application.
 fn unknown(page: &mut Page, snapshot: &Snapshot, types: &Unknown) {
     let live = snapshot.live.bytes;
     let missing = live.saturating_sub(snapshot.with_site.bytes);
-    if missing > 0 && missing.saturating_mul(MUCH) <= live {
+    if missing > 0 {
         page.blank();
-        let text = format!("{} of the bytes have no site:", percent(missing, live));
+        page.line(Look::Bold, "NOT KNOWN");
+        let text = format!(
+            "{} of the bytes ({}) have no site:",
+            percent(missing, live),
+            size(missing)
+        );
         page.para(Look::Plain, "", &text);
-        reasons(page, snapshot, &BTreeMap::new(), types);
+        reasons(page, snapshot, types);
     }
     let no_line = snapshot
         .with_site
