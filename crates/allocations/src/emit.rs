@@ -52,15 +52,17 @@ pub(crate) fn splice(
         };
         let mut done = splice(true);
         if let Err(plain) = &done {
-            skipped.push(Skip {
-                method: *index as u16,
-                bci: None,
-                reason: reason(plain),
-            });
+            let reason = reason(plain);
             // An object without a mark says so. But without its calls, what the JDK makes for the method would get another one's line.
             if found.changes_call() {
                 done = splice(false);
             }
+            skipped.push(Skip {
+                method: *index as u16,
+                bci: None,
+                reason,
+                calls: done.is_ok() || !found.changes_call(),
+            });
         }
         any |= done.is_ok();
     }
@@ -128,6 +130,14 @@ impl Writer<'_, '_> {
             push(&mut bytes, self.pool, self.first_call + call)?;
             self.invoke(&mut bytes, "call", "(I)V")?;
             self.edit.insert(At::Before(bci), &bytes);
+            if self.settings.reset {
+                bytes.clear();
+                push(&mut bytes, self.pool, 0)?;
+                self.invoke(&mut bytes, "call", "(I)V")?;
+                let at = usize::from(bci);
+                let next = at + insn_len(code.code, at)?;
+                self.edit.insert(At::FallThrough(next as u16), &bytes);
+            }
         }
         if let Some(around) = found.around {
             self.around(code, around, &mut bytes)?;

@@ -24,8 +24,12 @@ pub const HELPER: &str = "java/lang/BorescopeSites";
 /// How a class is to be instrumented.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// Sites are marked. Without it only calls and callbacks are instrumented.
+    pub mark: bool,
     /// Calls into the JDK and callbacks from it are instrumented, so that what the JDK allocates leads to a line of the application.
     pub attribute: bool,
+    /// The thread's call is forgotten when a call into the JDK returns: for programs that also run methods that are not instrumented.
+    pub reset: bool,
     /// The class is the JDK's: the helper's `markIn` methods, which look at the thread's call, take the place of `mark`.
     pub jdk: bool,
     /// Sites whose objects plainly do not leave their method are marked, too.
@@ -39,7 +43,9 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            mark: true,
             attribute: true,
+            reset: false,
             jdk: false,
             local: false,
             is_jdk,
@@ -108,6 +114,8 @@ pub struct Skip {
     pub bci: Option<u16>,
     /// Why, in stable words.
     pub reason: &'static str,
+    /// False: the method would change the thread's call, but cannot, so what it makes the JDK allocate is attributed to the call before.
+    pub calls: bool,
 }
 
 /// What became of a class.
@@ -115,7 +123,8 @@ pub struct Skip {
 pub struct Instrumented {
     /// The new class file; none = nothing was inserted.
     pub bytes: Option<Vec<u8>>,
-    /// The numbered sites: the first has the index that `reserve` gave, and so on. Those of a method that is named in `skipped` stay unmarked.
+    /// The numbered sites: the first has the index that `reserve` gave, and so on. Which these are depends on the class file and the settings
+    /// alone. Those named in `skipped`, themselves or with their whole method, stay unmarked.
     pub sites: Vec<Site>,
     /// The numbered calls, in the same way.
     pub calls: Vec<Call>,
@@ -151,12 +160,13 @@ pub fn instrument(
         }
     }
     let Scanner {
-        sites,
+        mut sites,
         calls,
         mut skipped,
         ..
     } = scanner;
     let bytes = if planned.is_empty() {
+        sites.clear();
         None
     } else {
         let first = reserve(sites.len(), calls.len())?;

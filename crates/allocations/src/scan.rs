@@ -151,6 +151,8 @@ impl<'a> Scanner<'a> {
                 Err(stop) => {
                     self.skip(index, None, stop.reason());
                     if !matches!(stop, Stop::TooLarge) {
+                        let plain = instructions.calls.is_empty() && found.around.is_none();
+                        self.skipped.last_mut()?.calls = plain;
                         return None;
                     }
                 }
@@ -160,7 +162,7 @@ impl<'a> Scanner<'a> {
         let mut holds = None;
         for &(bci, renewed) in &instructions.calls {
             let line = line(bci);
-            if renewed || holds != Some(line) {
+            if renewed || self.settings.reset || holds != Some(line) {
                 found.calls.push((self.calls.len() as u32, bci));
                 self.calls.push(Call {
                     method: index,
@@ -212,6 +214,7 @@ impl<'a> Scanner<'a> {
             method,
             bci,
             reason,
+            calls: true,
         });
     }
 
@@ -236,6 +239,9 @@ impl<'a> Scanner<'a> {
                 name.ok_or(Error::PoolIndex(u2()))
             };
             let mut add = |kind, ty: String, plain, may_be_local, dimensions| {
+                if !self.settings.mark {
+                    return;
+                }
                 found.candidates.push(Candidate {
                     bci,
                     op,
@@ -387,15 +393,12 @@ impl<'a> Scanner<'a> {
             self.walker.walk(self.class, method, code, &followed)?;
             inits = std::mem::take(&mut self.walker.inits);
             inits.sort_by_key(|init| init.site);
-            leaves = self.leaves(code, &followed);
+            leaves = self.leaves(code);
         }
         for candidate in candidates {
             let follow = followed.binary_search(&candidate.bci).ok();
             let local = follow.is_some_and(|i| i < FOLLOWED && leaves & (1 << i) == 0);
-            if local && candidate.may_be_local && !self.settings.local {
-                self.skip(index, Some(candidate.bci), LOCAL);
-                continue;
-            }
+            let local = local && candidate.may_be_local && !self.settings.local;
             let site = self.sites.len() as u32;
             let first = found.marks.len();
             let mut constructor = String::new();
@@ -439,6 +442,11 @@ impl<'a> Scanner<'a> {
                     dimensions: candidate.dimensions,
                 });
             }
+            // It keeps its number, so that numbers do not depend on what is known of constructors.
+            if local {
+                found.marks.truncate(first);
+                self.skip(index, Some(candidate.bci), LOCAL);
+            }
             self.sites.push(Site {
                 method: index,
                 bci: candidate.bci,
@@ -453,7 +461,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The sites whose objects may leave the method.
-    fn leaves(&self, code: &Code<'_>, followed: &[u16]) -> u64 {
+    fn leaves(&self, code: &Code<'_>) -> u64 {
         let mut leaves = self.walker.escaped;
         for sent in &self.walker.sent {
             let at = usize::from(sent.bci);
@@ -474,7 +482,6 @@ impl<'a> Scanner<'a> {
                 leaves |= sent.set;
             }
         }
-        let _ = followed;
         leaves
     }
 

@@ -37,3 +37,11 @@ pub fn compile(sources: &[&str], dir: &Path, options: &[&str]) {
     javac.args(["-g", "-nowarn", "-d"]).arg(dir).args(options);
     output(javac.args(sources.iter().map(|source| java.join(source))));
 }
+
+/// Compiles the stand-in for the helper, which is to be a class of java.base.
+pub fn compile_stub(dir: &Path) {
+    let java = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/stub");
+    let patch = format!("java.base={}", java.display());
+    let options = ["--patch-module", &patch];
+    compile(&["stub/BorescopeSites.java"], dir, &options);
+}

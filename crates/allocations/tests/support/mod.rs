@@ -147,11 +147,13 @@ pub struct All(
 
 impl All {
     pub fn add(&mut self, jar: &Path) {
-        classes(jar, |entry, bytes| {
-            let class = ClassFile::parse(bytes).unwrap_or_else(|e| panic!("{entry}: {e}"));
-            let summary = borescope_allocations::summarize(&class);
-            self.0.insert(summary.name().to_owned(), summary.into());
-        });
+        classes(jar, |_, bytes| self.add_class(bytes));
+    }
+
+    pub fn add_class(&mut self, bytes: &[u8]) {
+        let class = ClassFile::parse(bytes).expect("a class file");
+        let summary = borescope_allocations::summarize(&class);
+        self.0.insert(summary.name().to_owned(), summary.into());
     }
 }
 
