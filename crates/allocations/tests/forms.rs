@@ -50,8 +50,10 @@ fn expected(source: &str) -> Lines {
     lines
 }
 
-fn settings(name: &str) -> Settings {
+fn settings(name: &str, variant: Variant) -> Settings {
     Settings {
+        mark: variant != Variant::OnlyCalls || name == "forms/Lib",
+        reset: variant == Variant::Reset,
         jdk: name == "forms/Lib",
         is_jdk: |class| class == "forms/Lib",
         exclude: |_, method, _| method == "toString",
@@ -59,56 +61,82 @@ fn settings(name: &str) -> Settings {
     }
 }
 
-/// Instruments the classes in a folder, runs them, and says what happened at the lines of Forms.java.
-fn observed(dir: &Path) -> Vec<Lines> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variant {
+    Default,
+    Reset,
+    OnlyCalls,
+}
+
+/// A folder with the compiled classes, those of the stand-in in `stub`.
+fn compiled() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let forms = ["Forms", "Lib", "Node", "Resets"].map(|name| format!("forms/{name}.java"));
+    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+    jdk::compile(&forms, dir.path(), &[]);
+    jdk::compile_stub(&dir.path().join("stub"));
+    dir
+}
+
+/// What a main class prints when the classes are instrumented.
+fn run(version: u32, dir: &Path, main: &str) -> String {
+    jdk::output(
+        Command::new(jdk::home(version).join("bin/java"))
+            .args(["-Xverify:all", "-XX:+UseSerialGC", "--patch-module"])
+            .arg(format!("java.base={}", dir.join("stub").display()))
+            .arg("-cp")
+            .arg(dir)
+            .arg(main),
+    )
+}
+
+/// Instruments the classes in a folder; the lines of Forms.java by the numbers of sites and calls (0 for those of other sources), and what was
+/// left alone.
+fn instrumented(dir: &Path, variant: Variant) -> (Vec<u16>, Vec<u16>, Lines) {
     let classes: Vec<_> = fs::read_dir(dir.join("forms"))
         .unwrap()
         .map(|file| file.unwrap().path())
+        .filter(|file| !file.ends_with("Resets$Unseen.class"))
         .collect();
     let mut all = support::All::default();
     for file in &classes {
         all.add_class(&fs::read(file).unwrap());
     }
-    // Line of each number; 0 for those of other sources.
     let (mut sites, mut calls) = (vec![0u16], vec![0u16]);
     let mut left = Lines::new();
     for file in &classes {
         let bytes = fs::read(file).unwrap();
         let class = ClassFile::parse(&bytes).unwrap();
         let first = (sites.len() as u32, calls.len() as u32);
-        let settings = settings(&class.this_name());
+        let settings = settings(&class.this_name(), variant);
         let done = instrument(&class, &settings, &Resolver(&all), |_, _| Some(first)).unwrap();
         let ours = class.source_file().as_deref() == Some("Forms.java");
         let keep = |line: u16| if ours { line } else { 0 };
         sites.extend(done.sites.iter().map(|site| keep(site.line)));
         calls.extend(done.calls.iter().map(|call| keep(call.line)));
-        for Skip {
-            method,
-            bci,
-            reason,
-        } in done.skipped
-        {
+        for skip in done.skipped {
+            let Skip { method, bci, .. } = skip;
+            assert!(skip.calls);
             let code = class.methods()[usize::from(method)].code().unwrap();
             let lines = code.line_numbers();
             let line = lines.iter().rfind(|(at, _)| *at <= bci.unwrap()).unwrap().1;
             if ours {
-                left.entry(line).or_default().left = Some(reason.to_owned());
+                left.entry(line).or_default().left = Some(skip.reason.to_owned());
             }
         }
         if let Some(new) = done.bytes {
             fs::write(file, new).unwrap();
         }
     }
+    (sites, calls, left)
+}
+
+/// What happens at the lines of Forms.java, on each JDK.
+fn observed(dir: &Path, variant: Variant) -> Vec<Lines> {
+    let (sites, calls, left) = instrumented(dir, variant);
     jdk::JDKS
         .map(|version| {
-            let text = jdk::output(
-                Command::new(jdk::home(version).join("bin/java"))
-                    .args(["-Xverify:all", "-XX:+UseSerialGC", "--patch-module"])
-                    .arg(format!("java.base={}", dir.join("stub").display()))
-                    .arg("-cp")
-                    .arg(dir)
-                    .arg("forms.Forms"),
-            );
+            let text = run(version, dir, "forms.Forms");
             let mut lines = Lines::new();
             for (line, l) in &left {
                 lines.entry(*line).or_default().left.clone_from(&l.left);
@@ -131,19 +159,21 @@ fn observed(dir: &Path) -> Vec<Lines> {
         .into()
 }
 
-#[test]
-fn every_form_is_marked_and_every_line_accounts_for_what_the_library_makes() {
-    let dir = tempfile::tempdir().unwrap();
-    let forms = ["Forms", "Lib", "Node"].map(|name| format!("forms/{name}.java"));
-    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
-    jdk::compile(&forms, dir.path(), &[]);
-    jdk::compile_stub(&dir.path().join("stub"));
+fn check(variant: Variant) {
+    let dir = compiled();
     let source = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/forms/Forms.java"),
     );
-    let expected = expected(&source.unwrap());
+    let mut expected = expected(&source.unwrap());
     assert!(expected.len() > 50);
-    for (version, observed) in jdk::JDKS.iter().zip(observed(dir.path())) {
+    if variant == Variant::OnlyCalls {
+        expected.retain(|_, line| {
+            line.marked.clear();
+            line.left = None;
+            line.library > 0
+        });
+    }
+    for (version, observed) in jdk::JDKS.iter().zip(observed(dir.path(), variant)) {
         let mut differences = String::new();
         for line in expected.keys().chain(observed.keys()) {
             let (e, o) = (expected.get(line), observed.get(line));
@@ -152,5 +182,43 @@ fn every_form_is_marked_and_every_line_accounts_for_what_the_library_makes() {
             }
         }
         assert!(differences.is_empty(), "JDK {version}\n{differences}");
+    }
+}
+
+#[test]
+fn every_form_is_marked_and_every_line_accounts_for_what_the_library_makes() {
+    check(Variant::Default);
+}
+
+#[test]
+fn lines_account_for_the_same_when_calls_are_reset() {
+    check(Variant::Reset);
+}
+
+#[test]
+fn lines_account_for_the_same_without_marks() {
+    check(Variant::OnlyCalls);
+}
+
+/// What a method makes the library allocate that is not instrumented has no call.
+#[test]
+fn a_reset_call_does_not_outlast_its_line() {
+    let dir = compiled();
+    let (_, calls, _) = instrumented(dir.path(), Variant::Reset);
+    for version in jdk::JDKS {
+        let text = run(version, dir.path(), "forms.Resets");
+        let known: Vec<bool> = text
+            .lines()
+            .filter_map(|event| event.strip_prefix("in "))
+            .map(|event| {
+                let call: usize = event.split(' ').nth(1).unwrap().parse().unwrap();
+                assert!(call < calls.len());
+                call > 0
+            })
+            .collect();
+        let expected = [
+            true, false, false, true, true, false, true, true, false, true,
+        ];
+        assert_eq!(known, expected, "JDK {version}\n{text}");
     }
 }

@@ -47,7 +47,7 @@ public final class BorescopeSites {
     /** Hidden classes of lambdas have names of no interest. */
     private static String name(Object o) {
         Class<?> type = o.getClass();
-        return type.isHidden() ? "lambda" : type.getName().equals("forms.Node") ? o.toString() : type.getName();
+        return type.isHidden() ? "lambda" : type.getName().equals("forms.Node") || type.getName().equals("Odd") ? o.toString() : type.getName();
     }
 
     /** Nobody has locked it or asked for its hash, and no collection has passed (markWord.hpp, without compact headers). */
