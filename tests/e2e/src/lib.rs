@@ -7,6 +7,7 @@
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
 //!   independently of `crates/`; [`merge`] removes what a report does not tell apart; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations
 //!   from the comments of targets; [`hazards`] runs the targets.
+//! - [`sites`] has the targets of the sites lens, and compares what is alive with their comments.
 
 #![warn(missing_docs)]
 
@@ -19,6 +20,7 @@ pub mod merge;
 pub mod oracle;
 pub mod programs;
 pub mod report;
+pub mod sites;
 pub mod witness;
 pub mod workloads;
 

@@ -64,7 +64,7 @@ class Callbacks {
     static Object fails(Object x) {
         Keep.it(new HashMap<>(Map.of())); // live: 4 java.util.HashMap
         Keep.it(new ArrayList<>(3)); // live: 4 java.util.ArrayList; jdk: 4 java.lang.Object[]
-        throw new IllegalStateException();
+        throw new IllegalStateException(); // live: 4 java.lang.IllegalStateException
     }
 
     static void run() {
@@ -74,7 +74,7 @@ class Callbacks {
         }
         Map<Object, Object> map = Keep.it(new HashMap<>()); // live: 1 java.util.HashMap
         for (int i = 0; i < 50; i++) {
-            map.computeIfAbsent(i % 20, // jdk: 20 java.util.HashMap$Node, 1 java.util.HashMap$Node[]
+            map.computeIfAbsent(i % 20, // live: 1 sites.Callbacks$$Lambda; jdk: 20 java.util.HashMap$Node, 1 java.util.HashMap$Node[]
                     key -> new ArrayList<Object>(4)); // live: 20 java.util.ArrayList; jdk: 20 java.lang.Object[]
         }
         List<Named> named = Keep.it(new ArrayList<>(30)); // live: 1 java.util.ArrayList; jdk: 1 java.lang.Object[]
@@ -89,9 +89,9 @@ class Callbacks {
         Keep.it(new ArrayList<>(new Three())); // live: 1 java.util.ArrayList; jdk: 1 java.lang.Object[]
         CompletableFuture<Object> done = CompletableFuture.completedFuture("");
         for (int i = 0; i < 4; i++) {
-            Keep.it(done.thenApply(Callbacks::fails)); // jdk: 4 java.util.concurrent.CompletableFuture, 4 java.util.concurrent.CompletableFuture$AltResult
+            Keep.it(done.thenApply(Callbacks::fails)); // live: 1 sites.Callbacks$$Lambda; jdk: 4 java.util.concurrent.CompletableFuture, 4 java.util.concurrent.CompletableFuture$AltResult
         }
-        map.forEach((key, value) -> {
+        map.forEach((key, value) -> { // live: 1 sites.Callbacks$$Lambda
             Keep.it(new TreeMap<>(Map.of("k", key))); // live: 20 java.util.TreeMap; jdk: 20 java.util.TreeMap$Entry
         });
         Keep.it(Collections.nCopies(3, "x").toArray(new Object[3])); // live: 1 java.lang.Object[]

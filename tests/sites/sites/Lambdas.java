@@ -30,7 +30,7 @@ class Lambdas {
         return () -> new Body(); // live: 1 sites.Lambdas$$Lambda, 7 sites.Lambdas$Body
     }
 
-    // unknown: 5 sites.Lambdas$Made, 2 sites.Lambdas$Made[]
+    // unknown: 5 sites.Lambdas$Made
     static void run() {
         for (int i = 0; i < 10; i++) {
             Keep.it(capturing(i));
@@ -47,12 +47,12 @@ class Lambdas {
             Function<Lambdas, Integer> free = l -> l.mine; // live: 1 sites.Lambdas$$Lambda
             Keep.it(free);
         }
-        // The lambda's own class, which is hidden, allocates what a constructor reference makes.
-        Supplier<Made> maker = Made::new; // live: 0 sites.Lambdas$$Lambda
+        // The lambda's own class, which is hidden, allocates what a constructor reference makes. (javac makes a method of ours of an array's.)
+        Supplier<Made> maker = Made::new; // live: 1 sites.Lambdas$$Lambda
         for (int i = 0; i < 5; i++) {
             Keep.it(maker.get());
         }
-        IntFunction<Made[]> arrays = Made[]::new; // live: 0 sites.Lambdas$$Lambda
+        IntFunction<Made[]> arrays = Made[]::new; // live: 1 sites.Lambdas$$Lambda, 2 sites.Lambdas$Made[]
         for (int i = 0; i < 2; i++) {
             Keep.it(arrays.apply(i));
         }

@@ -68,7 +68,7 @@ class Leaks {
     static class LockedElsewhere {
         final CountDownLatch held = new CountDownLatch(1); // live: 4 java.util.concurrent.CountDownLatch
         final CountDownLatch release = new CountDownLatch(1); // live: 4 java.util.concurrent.CountDownLatch
-        final Thread thread = new Thread(this::hold); // live: 4 java.lang.Thread; upto: 4 sites.Leaks$$Lambda
+        final Thread thread = new Thread(this::hold); // live: 4 java.lang.Thread; upto: 4 sites.Leaks$LockedElsewhere$$Lambda
 
         LockedElsewhere() throws InterruptedException {
             thread.start();

@@ -38,7 +38,7 @@ class Virtual {
     static void run() throws Exception {
         Thread[] threads = new Thread[200]; // live: 0 java.lang.Thread[]
         for (int i = 0; i < threads.length; i++) {
-            threads[i] = start(Virtual::work);
+            threads[i] = start(Virtual::work); // live: 1 sites.Virtual$$Lambda
         }
         for (Thread thread : threads) {
             thread.join();

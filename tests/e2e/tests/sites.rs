@@ -1,0 +1,444 @@
+//! The sites lens on real JVMs: programs whose live objects are known report exactly those, by line; the totals are those of the JVM's own histogram; and the
+//! program does not notice.
+
+use borescope_e2e::sites::{
+    ALL, Log, Row, Target, Waiting, by_type, collectors, histogram, programs, report_rows, rows,
+    spool, suite,
+};
+use borescope_e2e::{
+    JDKS, agent, borescope, borescope_report, java, jdk, output, root, run as done, sources,
+};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Targets on one JDK with a collector, with the agent if there are options for it.
+fn command(
+    jdk: u32,
+    options: &str,
+    agent_options: Option<(&str, &Path)>,
+    targets: &[&str],
+) -> Command {
+    let mut command = Command::new(java(jdk));
+    command
+        .env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS");
+    if let Some((how, out)) = agent_options {
+        command.arg(format!(
+            "-agentpath:{}=lens=sites,out={}{how}",
+            agent().display(),
+            out.display()
+        ));
+    }
+    command
+        .args(["-Xverify:all", "-Xmx600m"])
+        .args(options.split_whitespace());
+    command
+        .arg("-cp")
+        .arg(&suite().classes)
+        .arg("sites.All")
+        .args(targets);
+    command
+}
+
+fn run(jdk: u32, options: &str, agent_options: Option<(&str, &Path)>, targets: &[&str]) -> Output {
+    output(&mut command(jdk, options, agent_options, targets))
+}
+
+fn same(plain: &Output, with: &Output, name: &str) {
+    let err = String::from_utf8_lossy(&with.stderr);
+    assert_eq!(with.status, plain.status, "{name}: {err}");
+    assert_eq!(
+        String::from_utf8_lossy(&with.stdout),
+        String::from_utf8_lossy(&plain.stdout),
+        "{name}: {err}"
+    );
+}
+
+/// The snapshot that was taken when the JVM ended.
+fn last(out: &Path) -> Vec<Row> {
+    let spool = spool(out);
+    let log = Log::read(&spool);
+    let snapshots = log.snapshots();
+    let last = snapshots
+        .last()
+        .unwrap_or_else(|| panic!("no snapshot; the agent says {:?}", log.notices()));
+    assert!(last.live_only);
+    let rows = rows(&spool, &log, last.number);
+    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+    assert_eq!(
+        (sum(|r| r.objects), sum(|r| r.bytes)),
+        (last.objects, last.bytes),
+        "totals"
+    );
+    rows
+}
+
+/// Runs and compares; what is wrong.
+fn exact(jdk: u32, options: &str, how: &str, targets: &[&str]) -> Vec<String> {
+    let name = format!("JDK {jdk} {options} {how}");
+    let plain = run(jdk, options, None, targets);
+    assert_eq!(
+        plain.status.code(),
+        Some(0),
+        "{name}: {}",
+        String::from_utf8_lossy(&plain.stderr)
+    );
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("out");
+    let with = run(jdk, options, Some((how, &out)), targets);
+    same(&plain, &with, &name);
+    let (wrong, compared) = suite().check(targets, &last(&out), !how.contains("jdk=0"), true);
+    println!("{name}: {compared} numbers compared, {} wrong", wrong.len());
+    wrong.into_iter().map(|w| format!("{name}: {w}")).collect()
+}
+
+/// Every collector with the JDK's classes, and the first without.
+fn on_all_collectors(jdk: u32) {
+    let mut wrong = Vec::new();
+    for options in collectors(jdk) {
+        wrong.extend(exact(jdk, options, "", &ALL));
+    }
+    wrong.extend(exact(jdk, "-XX:+UseSerialGC", ",jdk=0", &ALL));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn live_objects_by_line_jdk_17() {
+    on_all_collectors(17);
+}
+
+#[test]
+fn live_objects_by_line_jdk_21() {
+    on_all_collectors(21);
+}
+
+#[test]
+fn live_objects_by_line_jdk_25() {
+    on_all_collectors(25);
+}
+
+/// Interpreted, compiled by one compiler only, and compiled at once: the same counts.
+#[test]
+fn live_objects_by_line_however_it_is_compiled() {
+    let mut wrong = Vec::new();
+    for jdk in JDKS {
+        let short: Vec<&str> = ALL.into_iter().filter(|t| *t != "Hot").collect();
+        wrong.extend(exact(jdk, "-Xint", "", &short));
+        wrong.extend(exact(jdk, "-XX:TieredStopAtLevel=1", "", &ALL));
+        wrong.extend(exact(jdk, "-XX:-TieredCompilation", "", &ALL));
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// What is sealed and reported says the same as the spool, but for what has no site: that has reasons, no types.
+#[test]
+fn the_report_says_what_the_spool_says() {
+    for jdk in JDKS {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let out = dir.path().join("out");
+        let mut sites = Command::new(borescope());
+        sites.args(["sites", "--quiet", "-o"]).arg(&out).arg("--");
+        sites
+            .arg(java(jdk))
+            .args(["-Xverify:all", "-cp"])
+            .arg(&suite().classes)
+            .arg("sites.All")
+            .args(ALL);
+        let with = done(&mut sites);
+        same(&run(jdk, "", None, &ALL), &with, "borescope sites");
+        let report = borescope_report(&out);
+        let snapshots = report["sites"]["snapshots"].as_array().expect("snapshots");
+        let last = snapshots.len() - 1;
+        assert_eq!(
+            (
+                snapshots[last]["cause"].as_str(),
+                report["sites"]["mode"].as_str()
+            ),
+            (Some("exit"), Some("spare"))
+        );
+        let rows = report_rows(&report, last);
+        let (wrong, compared) = suite().check(&ALL, &rows, true, false);
+        assert!(wrong.is_empty(), "JDK {jdk}:\n{}", wrong.join("\n"));
+        assert!(compared > 300, "{compared}");
+        // Known and unknown together are all.
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+        for (known, unknown, all) in [
+            (sum(|r| r.objects), "unknown_objects", "live_objects"),
+            (sum(|r| r.bytes), "unknown_bytes", "live_bytes"),
+        ] {
+            assert_eq!(
+                Some(known + snapshots[last][unknown].as_u64().expect(unknown)),
+                snapshots[last][all].as_u64(),
+                "{all}"
+            );
+        }
+    }
+}
+
+/// An independent witness: the JVM's own count of objects and bytes by class, between two snapshots of ours at the same point.
+fn witness(jdk_version: u32, options: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("out");
+    let mut targets = ALL.to_vec();
+    targets.push("wait");
+    let waiting = Waiting::start(
+        &mut command(jdk_version, options, Some(("", &out)), &targets),
+        "ready",
+    );
+    let pid = waiting.pid().to_string();
+    let jcmd =
+        || done(Command::new(jdk(jdk_version).join("bin/jcmd")).args([&pid, "GC.class_histogram"]));
+    // What jcmd makes the JVM load the first time, and what a snapshot does, is there before.
+    jcmd();
+    done(Command::new(borescope()).args(["snapshot", &pid]));
+    jcmd();
+    done(Command::new(borescope()).args(["snapshot", &pid]));
+    let printed = jcmd();
+    done(Command::new(borescope()).args(["snapshot", &pid]));
+    let (ended, _) = waiting.finish();
+    assert!(
+        ended.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    let spool = spool(&out);
+    let log = Log::read(&spool);
+    assert_eq!(log.snapshots().len(), 4);
+    let [before, after] = [2, 3].map(|number| by_type(&rows(&spool, &log, number)));
+    let seen = histogram(&String::from_utf8_lossy(&printed.stdout));
+    assert!(seen.len() > 300, "{seen:?}");
+    let types: std::collections::BTreeSet<&String> = before
+        .keys()
+        .chain(after.keys())
+        .chain(seen.keys())
+        .collect();
+    let mut wrong = Vec::new();
+    let mut moved = 0;
+    for ty in types {
+        let [a, b, h] = [&before, &after, &seen].map(|of| of.get(ty).copied().unwrap_or_default());
+        moved += usize::from(a != b);
+        if (h.0 < a.0.min(b.0) || h.0 > a.0.max(b.0)) || (h.1 < a.1.min(b.1) || h.1 > a.1.max(b.1))
+        {
+            wrong.push(format!("JDK {jdk_version} {options}: {ty}: (objects, bytes) {a:?} and {b:?}, the JVM says {h:?}"));
+        }
+    }
+    println!(
+        "JDK {jdk_version} {options}: {} types compared, {moved} moved, {} wrong",
+        seen.len(),
+        wrong.len()
+    );
+    wrong
+}
+
+#[test]
+fn totals_are_those_of_the_class_histogram() {
+    let mut wrong = Vec::new();
+    for jdk in JDKS {
+        for options in collectors(jdk) {
+            wrong.extend(witness(jdk, options));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// The planted line of a program.
+fn planted(program: &str) -> String {
+    let source = root()
+        .join("tests/sites/programs")
+        .join(format!("{program}.java"));
+    let text = std::fs::read_to_string(&source).expect("the source");
+    let lines: Vec<usize> = (1..)
+        .zip(text.lines())
+        .filter(|(_, l)| l.ends_with("// leak"))
+        .map(|(n, _)| n)
+        .collect();
+    assert_eq!(lines.len(), 1, "{program} has one planted line");
+    format!("({program}.java:{})", lines[0])
+}
+
+/// The line of a report that a reader sees first.
+fn first_finding(report: &str) -> &str {
+    let mut lines = report
+        .lines()
+        .skip_while(|l| !l.starts_with("LOOK HERE FIRST"));
+    lines
+        .nth(1)
+        .unwrap_or_else(|| panic!("nothing to look at:\n{report}"))
+}
+
+fn text_report(out: &Path) -> String {
+    let report = done(Command::new(borescope()).arg("report").arg(out));
+    String::from_utf8_lossy(&report.stdout).into_owned()
+}
+
+/// The first line of the report names the planted line: of one snapshot at the end, and of what has grown since one in between.
+fn hunt(program: &str, arguments: &[&str]) {
+    let planted = planted(program);
+    for jdk in JDKS {
+        let plain = {
+            let mut command = Command::new(java(jdk));
+            command.args(["-cp", programs(), program]).args(arguments);
+            let (output, rest) = Waiting::start(&mut command, "warm").finish();
+            assert!(output.status.success());
+            rest
+        };
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let out = dir.path().join("out");
+        let mut command = Command::new(java(jdk));
+        command.arg(format!(
+            "-agentpath:{}=lens=sites,out={}",
+            agent().display(),
+            out.display()
+        ));
+        command
+            .args(["-Xverify:all", "-cp", programs(), program])
+            .args(arguments);
+        let waiting = Waiting::start(&mut command, "warm");
+        done(Command::new(borescope()).args(["snapshot", &waiting.pid().to_string()]));
+        let (output, rest) = waiting.finish();
+        assert!(
+            output.status.success(),
+            "{program}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(rest, plain, "{program} on JDK {jdk}");
+        let report = text_report(&out);
+        let first = first_finding(&report);
+        assert!(
+            first.contains(&planted),
+            "{program} on JDK {jdk}: {first}\nin\n{report}"
+        );
+        assert!(first.contains("grew"), "{first}");
+
+        let single = dir.path().join("single");
+        let mut command = Command::new(borescope());
+        command
+            .args(["sites", "--quiet", "-o"])
+            .arg(&single)
+            .arg("--");
+        command
+            .arg(java(jdk))
+            .args(["-cp", programs(), program])
+            .args(arguments);
+        let (output, _) = Waiting::start(&mut command, "warm").finish();
+        assert!(
+            output.status.success(),
+            "{program}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let report = text_report(&single);
+        let first = first_finding(&report);
+        assert!(
+            first.contains(&planted),
+            "{program} on JDK {jdk}: {first}\nin\n{report}"
+        );
+        println!("{program} on JDK {jdk}: {first}");
+    }
+}
+
+#[test]
+fn leak_of_a_cache_on_h2() {
+    hunt("CacheLeak", &["2000", "1000"]);
+}
+
+#[test]
+fn leak_of_readers_of_lucene() {
+    hunt("ReaderLeak", &["5000", "400"]);
+}
+
+#[test]
+fn leak_of_listeners_of_the_jdks_web_server() {
+    hunt("ListenerLeak", &["2000"]);
+}
+
+/// Locking, waiting, hashing and collecting at random: no hash changes, no look-up fails, no monitor lets two in. `BORESCOPE_STRESS` is another amount for each
+/// run: rounds, or seconds such as `1800s`.
+#[test]
+fn identity_hashes_stay_right() {
+    let amount = std::env::var("BORESCOPE_STRESS").unwrap_or_else(|_| "150".into());
+    for jdk in JDKS {
+        for options in collectors(jdk) {
+            let dir = tempfile::tempdir().expect("a temporary folder");
+            let mut command = Command::new(java(jdk));
+            command.arg(format!(
+                "-agentpath:{}=lens=sites,out={}",
+                agent().display(),
+                dir.path().join("out").display()
+            ));
+            command
+                .args(["-Xverify:all", "-Xmx300m"])
+                .args(options.split_whitespace());
+            let ran = done(command.args(["-cp", programs(), "HashStress", "4", &amount]));
+            assert_eq!(
+                String::from_utf8_lossy(&ran.stdout),
+                "wrong 0 lost 0\n",
+                "JDK {jdk} {options}"
+            );
+            let marked = last(&dir.path().join("out"))
+                .iter()
+                .filter(|r| r.ty.starts_with("HashStress$"))
+                .map(|r| r.objects)
+                .sum::<u64>();
+            assert!(marked > 0, "nothing of it is alive");
+            println!("JDK {jdk} {options}: nothing wrong, nothing lost");
+        }
+    }
+}
+
+/// Headers that the lens cannot write to: one line, and the program runs as without it.
+#[test]
+fn what_it_does_not_support_is_said_in_one_line() {
+    for (jdk, options) in [
+        (17, "-XX:+UseBiasedLocking"),
+        (25, "-XX:+UseCompactObjectHeaders"),
+    ] {
+        let targets = ["Forms", "Used", "Hot"];
+        let plain = run(jdk, options, None, &targets);
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let with = run(jdk, options, Some(("", &dir.path().join("out"))), &targets);
+        same(&plain, &with, options);
+        let err = String::from_utf8_lossy(&with.stderr);
+        let said: Vec<&str> = err
+            .lines()
+            .filter(|l| l.starts_with("borescope: "))
+            .collect();
+        assert_eq!(said.len(), 1, "{options}: {err}");
+        println!("{options}: {}", said[0]);
+    }
+}
+
+/// Every target is run, and says something.
+#[test]
+fn no_target_is_forgotten() {
+    for file in sources(&root().join("tests/sites/sites")) {
+        let name = file
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let helper = ["All", "Keep", "Loaded"].contains(&name.as_str());
+        assert!(
+            ALL.contains(&name.as_str()) || helper,
+            "no test runs {name}"
+        );
+        assert!(
+            name == "All" || !Target::read(&file).lines.is_empty(),
+            "{name} expects nothing"
+        );
+    }
+}
