@@ -3,6 +3,7 @@
 //! Options are `key=value` separated by commas; globs within a value are separated by semicolons. So commas, semicolons, percent
 //! signs, blanks, quotes (which HotSpot strips from JAVA_TOOL_OPTIONS) and all that is not printable ASCII are written `%XX`.
 
+use crate::args::{SiteOptions, YesNo};
 use crate::failure::{Result, cannot};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -107,47 +108,25 @@ impl Paths<'_> {
     }
 }
 
-/// What the agent shall do with the lens sites.
-pub struct Sites<'a> {
-    /// Output directory, absolute.
-    pub out: &'a Path,
-    /// Globs of classes to mark what they allocate; empty: all.
-    pub include: &'a [String],
-    /// Globs of classes to leave alone.
-    pub exclude: &'a [String],
-    /// The JDK's classes, too.
-    pub jdk: bool,
-    /// Lines that call into the JDK.
-    pub attribute: bool,
-    /// Each object is listed.
-    pub objects: bool,
-    /// The heap is collected before a snapshot.
-    pub gc: bool,
-    /// Minutes between snapshots by the clock.
-    pub every: Option<u32>,
-    /// Mode, as the agent spells it.
-    pub mode: &'a str,
-}
-
-impl Sites<'_> {
-    /// The option string that follows `-agentpath:LIB=`.
-    pub fn encode(&self) -> String {
-        let mut s = format!("lens=sites,out={}", escape(self.out.as_os_str()));
-        write_globs(&mut s, self.include, self.exclude);
-        for (key, flag) in [
-            ("jdk", self.jdk),
-            ("attribute", self.attribute),
-            ("objects", self.objects),
-            ("gc", self.gc),
-        ] {
-            let _ = write!(s, ",{key}={}", u8::from(flag));
-        }
-        if let Some(minutes) = self.every {
-            let _ = write!(s, ",every={minutes}");
-        }
-        let _ = write!(s, ",mode={}", self.mode);
-        s
+/// The options of the lens sites, as [`Paths::encode`] gives those of the other; `out`: as the JVM names it, absolute.
+pub fn sites(out: &Path, o: &SiteOptions) -> String {
+    let mut s = format!("lens=sites,out={}", escape(out.as_os_str()));
+    write_globs(&mut s, &o.include, &o.exclude);
+    let jdk = o.jdk == YesNo::Yes;
+    for (key, flag) in [
+        ("jdk", jdk),
+        // Without the JDK's classes there is nothing to attribute: a site is the line.
+        ("attribute", o.attribute == YesNo::Yes && jdk),
+        ("objects", o.objects),
+        ("gc", !o.no_gc),
+    ] {
+        let _ = write!(s, ",{key}={}", u8::from(flag));
     }
+    if let Some(minutes) = o.every {
+        let _ = write!(s, ",every={minutes}");
+    }
+    let _ = write!(s, ",mode={}", o.mode.name());
+    s
 }
 
 fn write_globs(s: &mut String, include: &[String], exclude: &[String]) {

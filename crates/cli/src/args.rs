@@ -4,9 +4,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+mod attach;
 mod sites;
 
-pub use sites::{DiffArgs, SitesArgs, SnapshotArgs, YesNo};
+pub use attach::{AttachArgs, DetachArgs, Lens};
+pub use sites::{DiffArgs, SiteOptions, SitesArgs, SnapshotArgs, YesNo};
 
 /// What each page of help ends with.
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be done here (no JDK, no permission, unsupported JVM);
@@ -99,6 +101,33 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
 {EXIT_CODES}")
     )]
     Snapshot(SnapshotArgs),
+
+    /// Find the lines that allocate in a JVM that runs already
+    #[command(
+        long_about = "Goes into a JVM that runs already, without a restart, and marks what it allocates from now on: as `borescope sites`, but objects from before \
+            have no line. With --for it leaves again after that time, with a snapshot, and shows the report.\n\n\
+            The classes that are loaded are changed in batches; each is a pause, and compiled code is compiled again. On the JVM's standard error JDK 21 and newer \
+            warn that an agent was loaded, unless they were started with -XX:+EnableDynamicAgentLoading. Works in containers, as the JVM's user or root.",
+        after_help = format!("Examples:
+  borescope attach 4711 --for 10m                   ten minutes, then the report
+  borescope attach 4711 -o run1                     until the program ends; then `borescope report run1`
+  borescope snapshot 4711                           meanwhile: what is alive now
+  borescope detach 4711                             out again, with a last snapshot
+
+{EXIT_CODES}")
+    )]
+    Attach(AttachArgs),
+
+    /// Leave a JVM that borescope was attached to
+    #[command(
+        long_about = "Takes a last snapshot of a JVM that `borescope attach` went into, makes its classes as they were before, and completes the log. What is \
+            marked stays marked; that costs nothing.",
+        after_help = format!("Example:
+  borescope detach 4711 && borescope report run1
+
+{EXIT_CODES}")
+    )]
+    Detach(DetachArgs),
 
     /// Compare two snapshots: which lines grew?
     #[command(

@@ -6,6 +6,7 @@
 mod agent;
 mod args;
 mod command;
+mod control;
 mod failure;
 mod found;
 mod jdk;
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
         Command::Paths(args) => command::paths::run(&args),
         Command::Sites(args) => command::sites::run(&args),
         Command::Snapshot(args) => command::snapshot::run(&args),
+        Command::Attach(args) => command::attach::run(&args),
+        Command::Detach(args) => command::detach::run(&args),
         Command::Diff(args) => command::diff::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Demo(args) => command::demo::run(&args),

@@ -55,6 +55,15 @@ impl Output {
         Ok(output)
     }
 
+    /// Makes it another user's, if we made it: an agent in a JVM of that user shall write there.
+    pub fn give_to(&self, user: u32, group: u32) -> Result<()> {
+        if !self.created {
+            return Ok(());
+        }
+        std::os::unix::fs::chown(&self.dir, Some(user), Some(group))
+            .map_err(|e| cannot!("cannot give {} to the JVM's user: {e}", self.dir.display()))
+    }
+
     /// Removes the directory if we made it and nothing came into it.
     pub fn discard_if_empty(&self) {
         if self.created {

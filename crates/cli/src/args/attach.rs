@@ -73,10 +73,29 @@ mod tests {
 
     #[test]
     fn times() {
-        for (text, seconds) in [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7_200), ("8760h", 31_536_000)] {
+        for (text, seconds) in [
+            ("90", 90),
+            ("90s", 90),
+            ("10m", 600),
+            ("2h", 7_200),
+            ("8760h", 31_536_000),
+        ] {
             assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "s", "0", "0m", "-1s", "+5", "1.5h", "10 m", "1d", "8761h", "99999999999999999999h", "5ms"] {
+        for text in [
+            "",
+            "s",
+            "0",
+            "0m",
+            "-1s",
+            "+5",
+            "1.5h",
+            "10 m",
+            "1d",
+            "8761h",
+            "99999999999999999999h",
+            "5ms",
+        ] {
             assert!(time(text).is_err(), "{text}");
         }
     }

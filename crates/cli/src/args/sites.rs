@@ -33,9 +33,9 @@ impl Mode {
     }
 }
 
-/// Options of `sites`.
+/// What is marked, and what snapshots do.
 #[derive(Debug, Args)]
-pub struct SitesArgs {
+pub struct SiteOptions {
     /// Mark only what classes allocate that match, such as 'com.acme.*' (`*` any characters, `?` one); may be repeated [default: all]
     #[arg(long, value_name = "GLOB", value_parser = class_glob)]
     pub include: Vec<String>,
@@ -60,6 +60,14 @@ pub struct SitesArgs {
     /// Where the number of a site stands in an object's header
     #[arg(long, value_enum, default_value_t = Mode::Auto)]
     pub mode: Mode,
+}
+
+/// Options of `sites`.
+#[derive(Debug, Args)]
+pub struct SitesArgs {
+    /// What to mark
+    #[command(flatten)]
+    pub sites: SiteOptions,
     /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,

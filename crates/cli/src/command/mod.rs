@@ -1,6 +1,8 @@
 //! One file a command; each `run` returns the exit code.
 
+pub mod attach;
 pub mod demo;
+pub mod detach;
 pub mod diff;
 pub mod doctor;
 pub mod paths;

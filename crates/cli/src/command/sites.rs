@@ -1,6 +1,6 @@
 //! `borescope sites`: run, seal, say where the result is and how it begins.
 
-use crate::args::{SitesArgs, YesNo};
+use crate::args::SitesArgs;
 use crate::failure::{Result, usage};
 use crate::output::Output;
 use crate::{agent, session};
@@ -14,17 +14,6 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         ));
     }
     let output = Output::prepare(args.output.as_deref())?;
-    let options = agent::Sites {
-        out: &output.dir,
-        include: &args.include,
-        exclude: &args.exclude,
-        jdk: args.jdk == YesNo::Yes,
-        // Without the JDK's classes there is nothing to attribute: a site is the line.
-        attribute: args.attribute == YesNo::Yes && args.jdk == YesNo::Yes,
-        objects: args.objects,
-        gc: !args.no_gc,
-        every: args.every,
-        mode: args.mode.name(),
-    };
-    session::transparent(&args.command, &output, &options.encode(), args.quiet)
+    let options = agent::sites(&output.dir, &args.sites);
+    session::transparent(&args.command, &output, &options, args.quiet)
 }
