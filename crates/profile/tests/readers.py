@@ -2,7 +2,7 @@
 """Reads a profile with DuckDB, pandas and pyarrow and compares it with its manifest and with itself.
 
 usage: readers.py PROFILE        a profile directory
-       readers.py BORESCOPE      the borescope program: makes a profile with its demo first
+       readers.py BORESCOPE      the borescope program: makes a profile of either lens of its demo first
 
 Also runs every example query of docs/formats.md on the profile. Exit code 0 = all agree; else the first difference is on standard error.
 """
@@ -43,6 +43,18 @@ COLUMNS = {
     "merged": {"method": "int32", "head": RANGE, "arms": LIST_RANGE, "join": RANGE, "lines": LIST_INT},
     "skipped": {"class": "string", "name": "string", "descriptor": "string", "lens": "string", "reason": "string"},
 }
+SITES = {
+    "sites": {
+        "site": "int32", "type": "string", "class": "string", "method": "string", "descriptor": "string", "source_file": "string",
+        "line": "int32", "bci": "int32", "kind": "string", "app_class": "string", "app_method": "string", "app_descriptor": "string",
+        "app_source_file": "string", "app_line": "int32",
+    },
+    "live": {
+        "snapshot": "int32", "site": "int32", "type": "string", "live_objects": "int64", "live_bytes": "int64", "reason": "string",
+    },
+    "objects": {"snapshot": "int32", "address": "int64", "bytes": "int64", "type": "string", "site": "int32", "reason": "string"},
+    "skipped": COLUMNS["skipped"],
+}
 DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "formats.md"
 checks = 0
 
@@ -54,8 +66,8 @@ def same(what, found, expected):
         sys.exit(f"readers.py: {what}: {found!r}, expected {expected!r}")
 
 
-def with_arrow(profile):
-    for table, columns in COLUMNS.items():
+def with_arrow(profile, tables):
+    for table, columns in tables.items():
         schema = pyarrow.parquet.read_schema(profile / f"{table}.parquet")
         same(f"columns of {table}", {f.name: str(f.type) for f in schema}, columns)
 
@@ -116,10 +128,31 @@ def with_duckdb(profile, manifest):
     same("skipped", value("SELECT count(*) FROM skipped.parquet'"), totals["skipped"])
 
 
-def with_docs(profile):
+def sites_with_pandas(profile, manifest):
+    sites, live, objects, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in SITES)
+    same("sites", list(sites.site), list(range(manifest["totals"]["live_sites"])))
+    same("a site or a reason", bool((live.site.isna() != live.reason.isna()).all()), True)
+    same("sites of the rows", set(live.site.dropna().astype("int64")) | set(objects.site.dropna().astype("int64")), set(sites.site))
+    same("snapshots", list(live.snapshot.unique()), [s["number"] for s in manifest["snapshots"]])
+    listed = objects.groupby(["snapshot", "type", "site", "reason"], dropna=False).bytes.agg(["count", "sum"])
+    summed = live.set_index(["snapshot", "type", "site", "reason"])[["live_objects", "live_bytes"]]
+    same("the listed objects are those that were counted", listed.sort_index().values.tolist(), summed.sort_index().values.tolist())
+    with_app = live.merge(sites[sites.app_class.notna()], on="site")
+    for snapshot in manifest["snapshots"]:
+        for key, rows in [("live", live), ("with_site", live[live.site.notna()]), ("with_app", with_app)]:
+            rows = rows[rows.snapshot == snapshot["number"]]
+            same(key, {"objects": int(rows.live_objects.sum()), "bytes": int(rows.live_bytes.sum())}, snapshot[key])
+        unknown = live[live.reason.notna() & (live.snapshot == snapshot["number"])].groupby("reason")[["live_objects", "live_bytes"]].sum()
+        expected = {reason: [sum["objects"], sum["bytes"]] for reason, sum in snapshot["unknown"].items()}
+        same("unknown", {row.Index: [row.live_objects, row.live_bytes] for row in unknown.itertuples()}, expected)
+
+
+def with_docs(profile, lens):
     """The examples of the documentation, as they stand there."""
-    examples = re.findall(r"^```(sql|python)\n(.*?)^```", DOCS.read_text(), re.MULTILINE | re.DOTALL)
-    same("the documentation has examples", len(examples) >= 5, True)
+    of_paths, of_sites = DOCS.read_text().split("\n## Profile of sites\n")
+    text = {"paths": of_paths, "sites": of_sites}[lens]
+    examples = re.findall(r"^```(sql|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    same("the documentation has examples", len(examples) >= 3, True)
     os.chdir(profile)
     for language, text in examples:
         if language == "sql":
@@ -132,11 +165,18 @@ def with_docs(profile):
 def check(profile):
     manifest = json.loads((profile / "manifest.json").read_text())
     same("schema", manifest["schema"], 3)
-    with_arrow(profile)
-    with_pandas(profile, manifest)
-    with_duckdb(profile, manifest)
-    with_docs(profile)
-    print(f"{profile}: {manifest['totals']['ids']} path IDs, {checks} comparisons agree (DuckDB {duckdb.__version__}, pandas {pandas.__version__})")
+    lens = manifest.get("lens", "paths")
+    if lens == "sites":
+        with_arrow(profile, SITES)
+        sites_with_pandas(profile, manifest)
+        what = f"{sum(s['live']['objects'] for s in manifest['snapshots'])} live objects"
+    else:
+        with_arrow(profile, COLUMNS)
+        with_pandas(profile, manifest)
+        with_duckdb(profile, manifest)
+        what = f"{manifest['totals']['ids']} path IDs"
+    with_docs(profile, lens)
+    print(f"{profile}: {what}, {checks} comparisons agree (DuckDB {duckdb.__version__}, pandas {pandas.__version__})")
 
 
 def main():
@@ -146,9 +186,12 @@ def main():
     if given.is_dir():
         return check(given)
     with tempfile.TemporaryDirectory() as temp:
-        profile = pathlib.Path(temp) / "profile"
-        subprocess.run([given, "demo", "-o", profile], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=os.environ)
-        check(profile)
+        java = pathlib.Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
+        classes = DOCS.parents[1] / "java"
+        sites = ["sites", "--objects", "-q", "-o", pathlib.Path(temp) / "sites", "--", java, "-cp", classes, "demo.Settings", "20"]
+        for lens, arguments in [("paths", ["demo", "-o", pathlib.Path(temp) / "paths"]), ("sites", sites)]:
+            subprocess.run([given, *arguments], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=os.environ)
+            check(pathlib.Path(temp) / lens)
 
 
 main()
