@@ -30,10 +30,11 @@ COLUMNS = {
         "method": "int32", "class": "string", "name": "string", "descriptor": "string", "source_file": "string", "loader": "string",
         "class_hash": "string", "instances": "int32", "num_paths": "string", "numbered_paths": "int32", "activations": "int64",
         "unfinished": "int64", "ids": "int64", "paths": "int64", "kipf_nodes": "int64", "merged": "int64", "exact": "bool", "paths_exact": "bool",
-        "first_line": "int32", "last_line": "int32",
+        "chosen": "int64", "activations_lo": "int64", "activations_hi": "int64", "unfinished_lo": "int64", "unfinished_hi": "int64", "ids_lo": "int64",
+        "ids_hi": "int64", "first_line": "int32", "last_line": "int32",
     },
     "paths": {
-        "method": "int32", "id": "int32", "count": "int64", "lines": LIST_INT, "bcis": LIST_RANGE, "starts_at_entry": "bool",
+        "method": "int32", "id": "int32", "count": "int64", "lo": "int64", "hi": "int64", "lines": LIST_INT, "bcis": LIST_RANGE, "starts_at_entry": "bool",
         "starts_at_loop_head": "bool", "starts_at_handler": "bool", "starts_at_cut": "bool", "ends": "string",
     },
     "kipf": {
