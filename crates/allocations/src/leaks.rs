@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use borescope_classfile::ClassFile;
-use borescope_classfile::insn::INVOKESPECIAL;
+use borescope_classfile::insn::{INVOKESPECIAL, RETURN};
 
 use crate::walk::{THIS, Walker};
 use crate::{Constructors, jdk};
@@ -25,7 +25,7 @@ const OVERRIDABLE: u16 = 0x5;
 pub struct ClassSummary {
     name: Box<str>,
     super_name: Option<Box<str>>,
-    /// Declares `finalize()`: Object's constructor hands such objects to the collector (Object.<init>, RegisterFinalizersAtInit).
+    /// Declares a `finalize()` that does something: Object's constructor hands such objects to the collector (Object.<init>, RegisterFinalizersAtInit).
     finalizes: bool,
     /// Constructors, and methods that they lead to.
     bodies: Vec<Body>,
@@ -156,7 +156,10 @@ pub fn summarize(class: &ClassFile<'_>) -> ClassSummary {
         name: text(class.this_name_bytes()),
         super_name: class.super_name_bytes().map(text),
         finalizes: class.this_name_bytes() != b"java/lang/Object"
-            && declared.iter().any(|(key, _)| &**key == "finalize()V"),
+            && find("finalize()V").is_some_and(|i| {
+                // An empty one does not count (classFileParser.cpp, has_empty_finalizer).
+                methods[i].code().is_none_or(|code| code.code != [RETURN])
+            }),
         bodies,
         declared,
     }
@@ -281,3 +284,58 @@ impl Resolution {
 
 /// The object may get away.
 struct Leaks;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jdks;
+    use std::collections::HashMap;
+    use std::process::Command;
+
+    /// Whether the constructor and all that it calls on `this` are plainly safe: no call depends on the exact type, and what it calls is
+    /// safe in the same way.
+    fn plainly_safe(classes: &HashMap<String, ClassSummary>, class: &str, key: &str) -> bool {
+        let summary = &classes[class];
+        !summary.finalizes
+            && summary.body(key).is_some_and(|body| {
+                !body.leaks
+                    && body
+                        .calls
+                        .iter()
+                        .all(|call| call.exact && plainly_safe(classes, &call.class, &call.key))
+            })
+    }
+
+    #[test]
+    fn listed_constructors_are_safe_by_the_class_files_of_the_jdks() {
+        let dir = tempfile::tempdir().unwrap();
+        jdks::compile(&["JdkClasses.java"], dir.path(), &[]);
+        for version in jdks::JDKS {
+            let out = dir.path().join(version.to_string());
+            std::fs::create_dir(&out).unwrap();
+            let mut java = Command::new(jdks::home(version).join("bin/java"));
+            java.arg("-cp").arg(dir.path()).arg("JdkClasses").arg(&out);
+            let names = jdk::SAFE_CONSTRUCTORS.iter().map(|(class, _)| class);
+            jdks::output(java.args(names));
+            let mut classes = HashMap::new();
+            for file in std::fs::read_dir(&out).unwrap() {
+                let bytes = std::fs::read(file.unwrap().path()).unwrap();
+                let summary = summarize(&ClassFile::parse(&bytes).unwrap());
+                classes.insert(summary.name().to_owned(), summary);
+            }
+            for (class, descriptors) in jdk::SAFE_CONSTRUCTORS {
+                for descriptor in *descriptors {
+                    let safe = plainly_safe(&classes, class, &format!("<init>{descriptor}"));
+                    assert!(safe, "JDK {version}: {class}{descriptor}");
+                }
+            }
+            let failure = "<init>(Ljava/lang/String;)V";
+            assert!(!plainly_safe(&classes, "java/lang/Throwable", failure));
+        }
+    }
+
+    #[test]
+    fn the_list_is_sorted() {
+        assert!(jdk::SAFE_CONSTRUCTORS.is_sorted());
+    }
+}

@@ -7,8 +7,12 @@
 
 mod emit;
 mod jdk;
+#[cfg(test)]
+#[path = "../tests/support/jdk.rs"]
+mod jdks;
 mod leaks;
 mod methods;
+mod operands;
 mod scan;
 mod walk;
 
