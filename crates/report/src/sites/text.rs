@@ -219,12 +219,16 @@ fn changes(page: &mut Page, before: At, after: At, options: &TextOptions) -> Res
         let text = "one of the two snapshots was taken without a collection and holds dead objects, the other does not.";
         page.para(Look::Advice, "Not comparable: ", text);
     }
+    let text = "Of each line: growth, bytes now, their share of the heap. Of its types: growth in bytes and in objects.";
+    page.para(Look::Dim, "", text);
     for (number, entry) in (1..).zip(shown) {
         page.blank();
+        let now = entry.change.after.bytes;
         let weight = format!(
-            "{}, {}\u{a0}now",
+            "{}  {:>9}  {:>4}",
             signed(entry.change.bytes(), size),
-            size(entry.change.after.bytes)
+            size(now),
+            percent(now, heap.after.bytes)
         );
         title(page, number, entry, &weight);
         parts(page, entry, true);
@@ -311,7 +315,7 @@ fn most(page: &mut Page, at: At, options: &TextOptions, answer: bool) -> Result<
         false => "dead ones included, as the heap was not collected first",
     };
     let text = format!(
-        "{} {}: {dead}. Shares are of these bytes.",
+        "{} {}, {dead}. Of each line: bytes, their share of the heap. Of its types: bytes and objects.",
         amount(live),
         cause(at.snapshot)
     );
