@@ -10,7 +10,7 @@ use borescope_report::{Error, JsonOptions, MethodGlob, TextOptions};
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Sites};
 use borescope_spool::snapshot::Origin;
-use borescope_spool::testing::sites::{Heap, Live, owners, shop, shop_heap, spare, target};
+use borescope_spool::testing::sites::{Heap, Live, shop, shop_heap, spare, target};
 use serde_json::{Value, json};
 
 fn sealed(dir: &Path, heap: &mut Heap) -> Profile {
@@ -223,7 +223,35 @@ fn json_keeps_its_contract() {
     let sites = value["sites"]["snapshots"][0]["sites"].as_array().unwrap();
     assert_eq!(sites.len(), 1);
     assert_eq!(sites[0]["class"], "acme.Shop");
-    let _ = owners::PAGE;
+}
+
+#[test]
+fn source_lines_and_many_snapshots() {
+    let (_tmp, profile) = shop_at(&[5; 13], &[Cause::Interval; 13]);
+    let sources = tempfile::tempdir().unwrap();
+    let file: String = (1..60)
+        .map(|line| format!("    code of {line}\n"))
+        .collect();
+    std::fs::create_dir(sources.path().join("acme")).unwrap();
+    std::fs::write(sources.path().join("acme/Cache.java"), file).unwrap();
+    let options = TextOptions {
+        source: vec![sources.path().to_owned()],
+        ..TextOptions::default()
+    };
+    let report = written(|out| text(&profile, &options, out));
+    assert!(report.contains("\n   code of 42\n"), "{report}");
+    assert!(!report.contains("code of 12"), "of another file: {report}");
+    let (_, snapshots) = report.split_once("SNAPSHOTS\n").unwrap();
+    let listed: Vec<&str> = snapshots
+        .lines()
+        .filter_map(|line| line.split_once(" by the clock"))
+        .map(|(number, _)| number.trim())
+        .collect();
+    assert_eq!(
+        listed,
+        ["1", "5", "6", "7", "8", "9", "10", "11", "12", "13"]
+    );
+    assert!(snapshots.contains("... 3 more"), "{snapshots}");
 }
 
 #[test]

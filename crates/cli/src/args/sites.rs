@@ -111,6 +111,9 @@ pub struct DiffArgs {
     /// Show only lines in methods that match, such as 'Cache.*' or 'com.acme.*'
     #[arg(long, value_name = "GLOB")]
     pub method: Option<String>,
+    /// Quote source lines from here (searched by package, then by file name); may be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub source: Vec<PathBuf>,
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,

@@ -46,6 +46,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
             let mut options = show::options(&out, args.color);
             options.top = top.unwrap_or(options.top);
             options.method = method;
+            options.source.clone_from(&args.source);
             diff_text(before, after, &options, &mut out)
         }
         Format::Json => diff_json(before, after, &JsonOptions { top, method }, &mut out),

@@ -7,6 +7,7 @@ use borescope_profile::sites::{Manifest, Place, Profile, Snapshot, Sum};
 use super::heap::{Change, Entry, Heap, Unknown, compare};
 use super::{At, advice};
 use crate::page::{Look, Page};
+use crate::source::SourceFile;
 use crate::words::{self, percent, plural, signed, size, thousands};
 use crate::{Error, TextOptions, skipped};
 
@@ -16,6 +17,8 @@ const FIRST: usize = 3;
 const PARTS: usize = 4;
 /// Types that are named of objects without a site.
 const TYPES: usize = 3;
+/// Snapshots that are listed.
+const SNAPSHOTS: usize = 10;
 /// Objects without a site are told first if they are more than one in so many bytes.
 const MUCH: u64 = 100;
 
@@ -230,7 +233,7 @@ fn changes(page: &mut Page, before: At, after: At, options: &TextOptions) -> Res
             size(now),
             percent(now, heap.after.bytes)
         );
-        title(page, number, entry, &weight);
+        title(page, number, entry, &weight, options);
         parts(page, entry, true);
     }
     if shown.is_empty() {
@@ -324,7 +327,7 @@ fn most(page: &mut Page, at: At, options: &TextOptions, answer: bool) -> Result<
         page.blank();
         let bytes = entry.change.after.bytes;
         let weight = format!("{}  {:>4}", size(bytes), percent(bytes, live.bytes));
-        title(page, number, entry, &weight);
+        title(page, number, entry, &weight, options);
         parts(page, entry, false);
     }
     if let (true, Some(glob)) = (shown.is_empty(), &options.method) {
@@ -347,11 +350,25 @@ fn more(page: &mut Page, rest: usize, one: &str, many: &str) {
     }
 }
 
-fn title(page: &mut Page, number: usize, entry: &Entry, weight: &str) {
+fn title(page: &mut Page, number: usize, entry: &Entry, weight: &str, options: &TextOptions) {
     let lead = format!("{number}. ");
     let room = page.width.saturating_sub(weight.chars().count() + 2);
     let name = words::keep_end_after(&lead, &line(entry), room.max(page.width / 2));
     page.both_ends(Look::Bold, &name, weight);
+    let place = &entry.line.place;
+    let source = place
+        .source_file
+        .as_ref()
+        .and_then(|file| SourceFile::find(&options.source, &place.class, file));
+    let text = source
+        .as_ref()
+        .and_then(|file| file.line(place.line.into()));
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        page.line(
+            Look::Dim,
+            &words::keep_start(&format!("   {text}"), page.width),
+        );
+    }
 }
 
 /// Types that a line allocated, and where if not there. `growth`: those that grew, by how much.
@@ -503,11 +520,25 @@ fn unknown(page: &mut Page, snapshot: &Snapshot, types: &Unknown) {
     }
 }
 
-/// One line a snapshot.
+/// An entry a snapshot; of many the first and the last ones.
 fn snapshots(page: &mut Page, m: &Manifest) {
     page.blank();
     page.line(Look::Bold, "SNAPSHOTS");
-    for one in &m.snapshots {
+    let left_out = match m.snapshots.len() {
+        0..=SNAPSHOTS => 0..0,
+        many => 1..many + 1 - SNAPSHOTS,
+    };
+    for (at, one) in m.snapshots.iter().enumerate() {
+        if left_out.contains(&at) {
+            if at == left_out.start {
+                let count = plural(left_out.len() as u64, "more", "more");
+                page.line(
+                    Look::Dim,
+                    &format!("     ... {count} (manifest.json has them)"),
+                );
+            }
+            continue;
+        }
         let after = words::duration(one.at.saturating_sub(m.target.started));
         let text = format!(
             "{} after {after}: {}; {} of the bytes have a site, {} a line of the application{}; the application stood still for {}{}",
