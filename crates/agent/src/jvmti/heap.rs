@@ -109,6 +109,63 @@ impl Jni {
         thread
     }
 
+    /// Calls a static method without result; what it throws is dropped.
+    pub fn call_static(self, class: JObject, name: &CStr, signature: &CStr, arguments: &[JValue]) {
+        let method = self.static_method(class, name, signature);
+        if !method.is_null() {
+            // SAFETY: the method has this signature.
+            unsafe {
+                call!(self.0, sys::jni::CALL_STATIC_VOID_METHOD, (JObject, *mut c_void, *const JValue) -> (), class, method, arguments.as_ptr());
+            }
+            self.clear_exception();
+        }
+    }
+
+    /// Calls a static method that gives an object; null on failure.
+    pub fn call_static_object(
+        self,
+        class: JObject,
+        method: *mut c_void,
+        arguments: &[JValue],
+    ) -> JObject {
+        // SAFETY: by the caller, the method is the class's and gives an object.
+        let object = unsafe {
+            call!(self.0, sys::jni::CALL_STATIC_OBJECT_METHOD, (JObject, *mut c_void, *const JValue) -> JObject, class, method, arguments.as_ptr())
+        };
+        self.clear_exception();
+        object
+    }
+
+    /// The ID of a static method; null = there is none.
+    pub fn static_method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
+        // SAFETY: arguments as GetStaticMethodID asks.
+        let id = unsafe {
+            call!(self.0, sys::jni::GET_STATIC_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
+                class, name.as_ptr(), signature.as_ptr())
+        };
+        self.clear_exception();
+        id
+    }
+
+    /// The interned string of a text; null on failure.
+    pub fn interned(self, text: &CStr) -> JObject {
+        let string = self.new_string(text);
+        if string.is_null() {
+            return string;
+        }
+        let class = self.class_of(string);
+        // SAFETY: String.intern is public and takes nothing.
+        let interned = unsafe {
+            let intern = call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
+                class, c"intern".as_ptr(), c"()Ljava/lang/String;".as_ptr());
+            call!(self.0, sys::jni::CALL_OBJECT_METHOD, (JObject, *mut c_void, *const JValue) -> JObject, string, intern, null())
+        };
+        self.clear_exception();
+        self.forget(class);
+        self.forget(string);
+        interned
+    }
+
     fn new_string(self, text: &CStr) -> JObject {
         // SAFETY: arguments as NewStringUTF asks; the text is ASCII.
         let string = unsafe {

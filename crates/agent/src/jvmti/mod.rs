@@ -70,6 +70,14 @@ impl Jvmti {
         }
     }
 
+    /// Switches an event off for all threads.
+    pub fn disable(self, event: c_int) {
+        // SAFETY: as in `enable`.
+        unsafe {
+            call!(self.0, sys::jvmti::SET_EVENT_NOTIFICATION_MODE, (c_int, c_int, JObject) -> c_int, 0, event, null_mut())
+        };
+    }
+
     /// A system property that the VM knows.
     pub fn property(self, name: &CStr) -> Option<String> {
         let mut out: *mut c_char = null_mut();

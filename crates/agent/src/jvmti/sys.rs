@@ -63,12 +63,14 @@ pub mod jni {
     pub const NEW_OBJECT: usize = 30;
     pub const GET_OBJECT_CLASS: usize = 31;
     pub const GET_METHOD_ID: usize = 33;
+    pub const CALL_OBJECT_METHOD: usize = 36;
     pub const CALL_LONG_METHOD: usize = 54;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
     pub const GET_LONG_FIELD: usize = 101;
     pub const GET_STATIC_METHOD_ID: usize = 113;
     pub const CALL_STATIC_OBJECT_METHOD: usize = 116;
+    pub const CALL_STATIC_VOID_METHOD: usize = 143;
     pub const GET_STATIC_FIELD_ID: usize = 144;
     pub const NEW_STRING_UTF: usize = 167;
     pub const GET_STRING_UTF_CHARS: usize = 169;

@@ -11,6 +11,12 @@ pub fn load32(a: Addr) -> u32 {
     unsafe { (a as *const u32).read_volatile() }
 }
 
+/// Stores a byte.
+pub fn store8(a: Addr, v: u8) {
+    // SAFETY: `a` lies in a mapping of ours (module invariant).
+    unsafe { (a as *mut u8).write_volatile(v) }
+}
+
 /// Stores a u32.
 pub fn store32(a: Addr, v: u32) {
     // SAFETY: as in `load32`; the location is writable counter memory.

@@ -1,12 +1,13 @@
 //! Instruments classes as they load, and those of the JDK that were there before.
 
 use super::helper;
+use super::tables::Plain;
 use super::{State, jdk};
 use crate::glob::Glob;
 use crate::jvmti::Jni;
 use crate::jvmti::sys::JObject;
 use crate::{instrument, vm};
-use borescope_allocations::{Constructors, HELPER, Instrumented, Kind, Settings, is_jdk};
+use borescope_allocations::{HELPER, Instrumented, Kind, Settings, is_jdk, summarize};
 use borescope_classfile::ClassFile;
 use borescope_spool::meta::{Record, Skipped};
 use borescope_spool::sites::{Call, MethodName, Site, SiteClass, SiteKind, SkippedSite};
@@ -22,15 +23,8 @@ pub struct Numbers {
     first_call: u32,
     sites: usize,
     calls: usize,
-}
-
-/// Nothing is known of other classes' constructors.
-struct Unknown;
-
-impl Constructors for Unknown {
-    fn leaks(&self, class: &str, _descriptor: &str) -> bool {
-        class != "java/lang/Object"
-    }
+    /// The loader whose class came first.
+    loader: u64,
 }
 
 /// What a class is to us.
@@ -74,13 +68,20 @@ impl State {
         bytes: &[u8],
     ) -> Option<Vec<u8>> {
         let (tables, _) = helper::shared()?;
+        let plain = whose == Whose::Nobodys;
         let class = match ClassFile::parse(bytes) {
             Ok(c) => c,
+            Err(_) if plain => return None,
             Err(e) => {
                 self.skip_class(name, &format!("cannot be read: {e}"));
                 return None;
             }
         };
+        let home = self.loader(loader);
+        self.constructors().learn(home, summarize(&class));
+        if plain {
+            return None;
+        }
         if let Some(why) = instrument::refuse(&class) {
             self.skip_class(name, &why);
             return None;
@@ -95,29 +96,36 @@ impl State {
             attribute: !jdk && self.options.sites.attribute && self.options.sites.jdk,
             jdk,
             local: false,
+            mark: true,
+            reset: false,
             is_jdk,
             exclude: if jdk { jdk::stays_plain } else { jdk::nothing },
         };
         let key = (name.to_owned(), xxhash_rust::xxh3::xxh3_64(bytes));
         let known = self.known().get(&key).copied();
         let mut numbers = None;
-        let done =
-            borescope_allocations::instrument(&class, &settings, &Unknown, |sites, calls| {
-                let same = known.filter(|k| (k.sites, k.calls) == (sites, calls));
-                numbers = same.or_else(|| {
-                    let (first_site, first_call) = match jdk {
-                        true => tables.jdk(sites, calls),
-                        false => tables.application(sites, calls),
-                    }?;
-                    Some(Numbers {
-                        first_site,
-                        first_call,
-                        sites,
-                        calls,
-                    })
-                });
-                numbers.map(|n| (n.first_site, n.first_call))
+        let mut reserve = |sites, calls| {
+            let same = known.filter(|k| (k.sites, k.calls) == (sites, calls));
+            numbers = same.or_else(|| {
+                let (first_site, first_call) = match jdk {
+                    true => tables.jdk(sites, calls),
+                    false => tables.application(sites, calls),
+                }?;
+                Some(Numbers {
+                    first_site,
+                    first_call,
+                    sites,
+                    calls,
+                    loader: home,
+                })
             });
+            numbers.map(|n| (n.first_site, n.first_call))
+        };
+        let constructors = self.constructors();
+        let done = constructors.ask(home, |known| {
+            borescope_allocations::instrument(&class, &settings, known, &mut reserve)
+        });
+        drop(constructors);
         let Some(done) = done else {
             self.skip_class(name, "no numbers are left for its allocation sites");
             return None;
@@ -128,6 +136,7 @@ impl State {
                 first_call: 1,
                 sites: 0,
                 calls: 0,
+                loader: home,
             });
             let new = record(
                 &class,
@@ -147,7 +156,53 @@ impl State {
                 self.known().insert(key, n);
             }
         }
+        if let Some(numbers) = numbers {
+            self.wait_for_constructors(home, jdk, numbers, &done);
+        }
         done.bytes
+    }
+
+    /// Notes the sites that may use a plain store as soon as more is known.
+    fn wait_for_constructors(&self, loader: u64, jdk: bool, numbers: Numbers, done: &Instrumented) {
+        let Some((tables, _)) = helper::shared() else {
+            return;
+        };
+        let first = match jdk {
+            true => Plain::Site(numbers.first_site),
+            false => Plain::Owner(numbers.first_site),
+        };
+        let mut constructors = self.constructors();
+        if numbers.loader != loader {
+            constructors.share(tables, first, numbers.sites);
+            return;
+        }
+        for (i, s) in done.sites.iter().enumerate() {
+            if s.kind == Kind::New && !s.plain {
+                constructors.wait(loader, first, first.plus(i as u32), &s.ty, &s.constructor);
+            }
+        }
+    }
+
+    /// A class is ready to be instantiated.
+    pub fn prepared(&self, jni: Jni, class: JObject) {
+        let Some((tables, _)) = helper::shared() else {
+            return;
+        };
+        let (Some(signature), Some(loader)) =
+            (self.jvmti.signature(class), self.jvmti.loader(class))
+        else {
+            return;
+        };
+        let home = self.loader(loader);
+        if !loader.is_null() {
+            jni.forget(loader);
+        }
+        if let Some(name) = signature
+            .strip_prefix('L')
+            .and_then(|s| s.strip_suffix(';'))
+        {
+            self.constructors().prepared(tables, home, name);
+        }
     }
 
     /// Sends classes through the hook that were loaded before it was on.
@@ -193,6 +248,9 @@ impl State {
         }
         for class in wanted {
             jni.forget(class);
+        }
+        if let Some((tables, _)) = helper::shared() {
+            self.constructors().prepared_all(tables);
         }
     }
 
@@ -272,6 +330,7 @@ fn kind(kind: Kind) -> SiteKind {
         Kind::MultiANewArray => SiteKind::MultiANewArray,
         Kind::Clone => SiteKind::Clone,
         Kind::Indy => SiteKind::Indy,
-        Kind::Reflect | Kind::Intrinsic => SiteKind::Reflect,
+        Kind::Reflect => SiteKind::Reflect,
+        Kind::Intrinsic => SiteKind::Intrinsic,
     }
 }

@@ -8,6 +8,7 @@ use crate::jvmti::Jni;
 use crate::jvmti::sys::{JObject, JniEnv};
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -23,21 +24,23 @@ pub fn shared() -> Option<&'static (Tables, Layout)> {
     SHARED.get()
 }
 
-/// Defines and initialises the helper in java.base; false = the VM refuses, and nothing may be instrumented.
-pub fn install(jni: Jni, tables: Tables, layout: Layout) -> bool {
+/// Defines and initialises the helper in java.base; null = the VM refuses, and nothing may be instrumented.
+pub fn install(jni: Jni, tables: Tables, layout: Layout) -> JObject {
     if SHARED.set((tables, layout)).is_err() {
-        return false;
+        return null_mut();
     }
     let class = jni.define_boot_class(c"java/lang/BorescopeSites", HELPER_CLASS);
-    !class.is_null() && jni.initialise(class, c"THREADS", c"J") && LINKED.load(Relaxed)
+    let works = !class.is_null() && jni.initialise(class, c"THREADS", c"J") && LINKED.load(Relaxed);
+    if works { class } else { null_mut() }
 }
 
 /// The helper's first native call, bound by name; see `probes.rs`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_java_lang_BorescopeSites_link(jni: JniEnv, class: JObject) {
-    let natives: [(&CStr, &CStr, *const c_void); 2] = [
+    let natives: [(&CStr, &CStr, *const c_void); 3] = [
         (c"config", c"(I)J", config as *const _),
         (c"resolve", c"(II)I", resolve as *const _),
+        (c"ending", c"()V", ending as *const _),
     ];
     LINKED.store(Jni::new(jni).register_natives(class, &natives), Relaxed);
 }
@@ -48,9 +51,14 @@ extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
     };
     match (tables.addresses().get(what as usize), what) {
         (Some(&address), _) => address as i64,
-        (None, 5) => layout.hash_shift().into(),
+        (None, 7) => layout.hash_shift().into(),
         (None, _) => layout.owner_shift().into(),
     }
+}
+
+/// The application's shutdown hooks have run, the collector's threads have not been stopped yet.
+extern "system" fn ending(_: JniEnv, _: JObject) {
+    super::ending();
 }
 
 extern "system" fn resolve(_: JniEnv, _: JObject, site: c_int, call: c_int) -> c_int {

@@ -3,7 +3,7 @@
 use crate::glob::Glob;
 
 /// Classes that the helper itself runs through, that switch threads under a running method, or that the VM knows by heart.
-pub const NEVER: [&str; 14] = [
+pub const NEVER: [&str; 15] = [
     "java/lang/Object",
     "java/lang/Thread",
     "java/lang/ThreadGroup",
@@ -11,6 +11,7 @@ pub const NEVER: [&str; 14] = [
     "java/lang/VirtualThread*",
     "java/lang/ThreadBuilders",
     "java/lang/Class",
+    "java/lang/Shutdown",
     "java/lang/Borescope*",
     "java/lang/Module*",
     "java/lang/ref/Reference",

@@ -1,15 +1,17 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`jdk`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
 mod classes;
+mod constructors;
 mod control;
 mod header;
 mod helper;
 mod jdk;
+mod shared;
 mod snapshot;
 mod tables;
 mod walk;
@@ -22,17 +24,20 @@ use crate::spool::{self, MetaLog};
 use crate::{say, vm};
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Mode, Sites};
-use classes::{Known, Whose};
+use classes::Known;
 use snapshot::Snapshots;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tables::Tables;
 
 static STATE: OnceLock<State> = OnceLock::new();
 /// ResourceExhausted: the heap is full (jvmti.h).
 const JAVA_HEAP: c_int = 2;
+/// Tags of class loaders, above those of classes.
+const FIRST_LOADER: i64 = 1 << 41;
 
 struct State {
     jvmti: Jvmti,
@@ -40,6 +45,9 @@ struct State {
     never: Vec<Glob>,
     spool: OnceLock<Spool>,
     known: Mutex<Known>,
+    constructors: Mutex<constructors::Known>,
+    loaders: AtomicI64,
+    collected: AtomicBool,
     snapshots: Mutex<Snapshots>,
 }
 
@@ -66,6 +74,9 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
         never: jdk::never(),
         spool: OnceLock::new(),
         known: Mutex::default(),
+        constructors: Mutex::default(),
+        loaders: AtomicI64::new(FIRST_LOADER),
+        collected: AtomicBool::new(false),
         snapshots: Mutex::default(),
     };
     if STATE.set(state).is_err() {
@@ -77,6 +88,10 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
         (
             event::CLASS_FILE_LOAD_HOOK,
             on_class_file_load as sys::OnClassFileLoad as *const c_void,
+        ),
+        (
+            event::CLASS_PREPARE,
+            on_class_prepare as sys::OnClassPrepare as *const c_void,
         ),
         (
             event::RESOURCE_EXHAUSTED,
@@ -131,13 +146,21 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             dir.display()
         ));
     }
-    if !helper::install(jni, tables, layout) {
+    let class = helper::install(jni, tables, layout);
+    if class.is_null() {
         return Err("the JVM refuses the helper class".into());
     }
+    shared::hash_all(jvmti, jni);
+    if snapshot::walks_by_references() {
+        // Where there is no such hook, the last snapshot says that it may show dead objects.
+        jni.call_static(class, c"collectAtEnd", c"()V", &[]);
+    }
+    jni.forget(class);
     let spool = state.spool.get_or_init(|| Spool { dir, log });
     for e in [
         event::VM_DEATH,
         event::RESOURCE_EXHAUSTED,
+        event::CLASS_PREPARE,
         event::CLASS_FILE_LOAD_HOOK,
     ] {
         if !jvmti.enable(e) {
@@ -168,8 +191,28 @@ unsafe extern "system" fn on_exhausted(
     guard(|state| {
         if flags & JAVA_HEAP != 0 {
             let _ = snapshot::take(state, Jni::new(jni), Cause::OutOfMemory);
+            // One is enough, and with this event HotSpot writes a line to standard output for each OutOfMemoryError.
+            state.jvmti.disable(event::RESOURCE_EXHAUSTED);
         }
     });
+}
+
+/// Called by the helper where collections are not possible later.
+fn ending() {
+    guard(|state| {
+        if state.options.sites.gc && state.jvmti.collect() {
+            state.collected.store(true, Relaxed);
+        }
+    });
+}
+
+unsafe extern "system" fn on_class_prepare(
+    _: JvmtiEnv,
+    jni: JniEnv,
+    _thread: JObject,
+    class: JObject,
+) {
+    guard(|state| state.prepared(Jni::new(jni), class));
 }
 
 unsafe extern "system" fn on_class_file_load(
@@ -197,9 +240,6 @@ unsafe extern "system" fn on_class_file_load(
         };
         let jni = Jni::new(jni);
         let whose = state.whose(jni, loader, &name);
-        if whose == Whose::Nobodys {
-            return;
-        }
         let new = state.transform(jni, loader, &name, whose, bytes);
         if let Some((new, copy)) =
             new.and_then(|new| Some((new.len(), state.jvmti.copy_out(&new)?)))
@@ -216,6 +256,29 @@ unsafe extern "system" fn on_class_file_load(
 impl State {
     fn log(&self, record: &Record) -> bool {
         self.spool.get().is_some_and(|s| s.log.append(record))
+    }
+
+    /// The number of a class loader, null = boot.
+    fn loader(&self, loader: JObject) -> u64 {
+        if loader.is_null() {
+            return constructors::BOOT;
+        }
+        match self.jvmti.tag(loader) {
+            0 => {
+                let new = self.loaders.fetch_add(1, Relaxed);
+                match self.jvmti.set_tag(loader, new) {
+                    true => self.jvmti.tag(loader) as u64,
+                    false => new as u64,
+                }
+            }
+            tag => tag as u64,
+        }
+    }
+
+    fn constructors(&self) -> MutexGuard<'_, constructors::Known> {
+        self.constructors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -11,6 +11,7 @@ use borescope_spool::snapshot::{self, Row, objects};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// Walks again for classes that came up meanwhile, at most so often.
@@ -19,6 +20,12 @@ const WALKS: u32 = 3;
 const MOST_OUT_OF_MEMORY: u32 = 1;
 /// A class without a name, of objects that were made between naming and walk.
 const UNKNOWN_CLASS: &str = "Lunknown;";
+
+/// What fills holes between objects that a collection has not closed (collectedHeap.cpp, `fill_with_objects`; in JDK 17 they are int[] and Object).
+const FILLERS: [&str; 2] = [
+    "Ljdk/internal/vm/FillerObject;",
+    "[Ljdk/internal/vm/FillerElement;",
+];
 
 /// What is kept from one snapshot to the next.
 #[derive(Default)]
@@ -112,7 +119,11 @@ fn write(
             }
             false => None,
         };
-        let found = walk::walk(state.jvmti, *layout, tables, list)?;
+        let fillers = FILLERS.map(|f| {
+            let place = s.classes.iter().position(|c| c == f);
+            place.map_or(-1, |tag| tag as i64 + 1)
+        });
+        let found = walk::walk(state.jvmti, *layout, tables, list, fillers)?;
         walks += 1;
         if found.of_unknown_class == 0 || walks == WALKS {
             break found;
@@ -152,19 +163,20 @@ fn new_file(path: &Path) -> std::io::Result<File> {
     spool::create_file(dir, name)
 }
 
+/// Whether heap walks go from the roots along references, so that they mostly show no dead object (zHeapIterator.cpp, shenandoahHeap.cpp; what only
+/// weak references lead to, they may show).
+pub fn walks_by_references() -> bool {
+    matches!(flags::collector(), "Z" | "Shenandoah")
+}
+
 /// Leaves only live objects to the walk, if it can; false = some of what it will see may be dead.
 fn collect(state: &State, cause: Cause) -> bool {
-    // These walk from the roots along references (zHeapIterator.cpp, shenandoahHeap.cpp), so they show no dead object. Their own
-    // threads are stopped before VMDeath (java.cpp, before_exit): a collection would wait for them for ever.
-    let by_references = matches!(flags::collector(), "Z" | "Shenandoah");
-    if !state.options.sites.gc {
-        return by_references;
-    }
-    if by_references && cause == Cause::Exit {
-        return true;
+    // The threads of these collectors are stopped before VMDeath (java.cpp, before_exit): a collection would wait for them for ever.
+    if cause == Cause::Exit && walks_by_references() {
+        return state.collected.load(Relaxed);
     }
     // Epsilon does not collect.
-    state.jvmti.collect() && flags::collector() != "Epsilon"
+    state.options.sites.gc && state.jvmti.collect() && flags::collector() != "Epsilon"
 }
 
 /// Gives all classes a tag, and notes their names by it.

@@ -1,10 +1,10 @@
 //! Memory that the helper reads and writes by address, and the numbers of sites, calls and owners.
 //!
-//! Four tables of zero pages that appear as they are touched, never given back. `threads`: by thread id, `{u32 call, u32 thread id, u64 random state}`; who
+//! Tables of zero pages that appear as they are touched, never given back. `threads`: by thread id, `{u32 call, u32 thread id, u64 random state}`; who
 //! finds another thread's id there knows no call. `cache`: by site of the JDK, `{u32 owner, u32 call + 1}` found last. `owners`: open
-//! addressing, `{u32 call, u32 site, u32 owner, u32 0}`, written under the lock, the key last; never moved or removed, so that readers need no lock.
+//! addressing, `{u32 call, u32 site, u32 owner, u32 0}`, written under the lock, the key last; never moved or removed, so that readers need no lock. `plain`: a byte by owner, and one by site of the JDK.
 
-use crate::memory::{Addr, load64, publish64, store64, zero_pages};
+use crate::memory::{Addr, load64, publish64, store8, store64, zero_pages};
 use borescope_spool::sites::Owner;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -12,17 +12,40 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const THREADS: u64 = 1 << 20;
 const SITES: u32 = 1 << 20;
+/// A byte each: whether a site's objects may be marked by a plain store.
+const PLAIN_OWNERS: u64 = 1 << 25;
 const OWNER_SLOTS: u64 = 1 << 22;
 /// Owners of JDK sites: the table is at most three quarters full.
 const MOST_RESOLVED: u64 = OWNER_SLOTS / 4 * 3;
 /// As in BorescopeSites.find.
 const HASH_MUL: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Place of a byte that says whether a site may use a plain store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Plain {
+    /// By the owner that the site is.
+    Owner(u32),
+    /// By site of the JDK.
+    Site(u32),
+}
+
+impl Plain {
+    /// The place so many sites further.
+    pub fn plus(self, n: u32) -> Self {
+        match self {
+            Plain::Owner(i) => Plain::Owner(i + n),
+            Plain::Site(i) => Plain::Site(i + n),
+        }
+    }
+}
+
 /// The tables, and what was given out.
 pub struct Tables {
     threads: Addr,
     cache: Addr,
     owners: Addr,
+    plain_owners: Addr,
+    plain_sites: Addr,
     most_owners: u32,
     /// The largest owner given out; as in `numbers`, to be read without the lock.
     given: AtomicU32,
@@ -47,8 +70,9 @@ impl Tables {
             threads: zero_pages(THREADS * 16)?,
             cache: zero_pages(u64::from(SITES) * 8)?,
             owners: zero_pages(OWNER_SLOTS * 16)?,
-            most_owners: ((1u64 << owner_bits) - 1).min(borescope_spool::sites::MAX_OWNER.into())
-                as u32,
+            plain_owners: zero_pages(PLAIN_OWNERS)?,
+            plain_sites: zero_pages(SITES.into())?,
+            most_owners: ((1u64 << owner_bits) - 1).min(PLAIN_OWNERS - 1) as u32,
             given: AtomicU32::new(0),
             numbers: Mutex::default(),
         })
@@ -58,15 +82,27 @@ impl Tables {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the helper's `config` gives for 0 to 4.
-    pub fn addresses(&self) -> [u64; 5] {
+    /// What the helper's `config` gives for 0 to 6.
+    pub fn addresses(&self) -> [u64; 7] {
         [
             self.threads,
             THREADS - 1,
             self.cache,
             self.owners,
             OWNER_SLOTS - 1,
+            self.plain_owners,
+            self.plain_sites,
         ]
+    }
+
+    /// Says whether a site may use a plain store.
+    pub fn set_plain(&self, site: Plain, plain: bool) {
+        let (table, index) = match site {
+            Plain::Owner(i) if u64::from(i) < PLAIN_OWNERS => (self.plain_owners, i),
+            Plain::Site(i) if i < SITES => (self.plain_sites, i),
+            _ => return,
+        };
+        store8(table + u64::from(index), plain.into());
     }
 
     /// Numbers for a class of the application: the first owner and the first call. `None` = there are not enough left.

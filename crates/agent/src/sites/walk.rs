@@ -106,6 +106,8 @@ struct Walk {
     list: Option<Writer<File>>,
     failure: Option<io::Error>,
     of_unknown_class: u64,
+    /// Tags of classes whose objects are no objects of the program's.
+    left_out: [i64; 2],
 }
 
 /// What a walk has found.
@@ -118,12 +120,14 @@ pub struct Found {
     pub of_unknown_class: u64,
 }
 
-/// Walks through the heap. Classes are known by their tags; `list` gets each object.
+/// Walks through the heap. Classes are known by their tags (0 = not known); `list` gets each object. Objects of the classes `left_out` are passed
+/// over (-1 = no class).
 pub fn walk(
     jvmti: Jvmti,
     layout: Layout,
     tables: &'static Tables,
     list: Option<Writer<File>>,
+    left_out: [i64; 2],
 ) -> Result<Found, String> {
     let mut walk = Walk {
         layout,
@@ -132,6 +136,7 @@ pub fn walk(
         list,
         failure: None,
         of_unknown_class: 0,
+        left_out,
     };
     // SAFETY: `visit` takes a Walk, which lives until the call returns, and calls nothing of the JVM.
     let done = unsafe { jvmti.iterate(0, visit, (&raw mut walk).cast()) };
@@ -156,6 +161,9 @@ unsafe extern "system" fn visit(
     // SAFETY: `data` is the Walk handed to IterateThroughHeap, in use by nobody else meanwhile; the place before the tag holds the object's address, as
     // calibrated.
     let (walk, object) = unsafe { (&mut *data.cast::<Walk>(), object_at(tag)) };
+    if walk.left_out.contains(&class) {
+        return 0;
+    }
     // SAFETY: the object's first word is its header. Where that leads, see `header.rs`: the VM is at a safepoint.
     let origin = unsafe {
         let header = read_word(object);

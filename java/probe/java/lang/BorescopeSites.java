@@ -16,7 +16,7 @@ import jdk.internal.vm.annotation.ForceInline;
  * What instrumented code calls is at most 35 bytes of bytecode with more than 5 stack slots, as in {@link BorescopeProbe}: C2 inlines it where it is hot,
  * C1 nowhere. Nothing here may call a class that could be instrumented itself (crates/agent/src/sites/jdk.rs, NEVER).
  */
-public final class BorescopeSites {
+public final class BorescopeSites implements Runnable {
     static {
         link();
     }
@@ -29,8 +29,10 @@ public final class BorescopeSites {
     private static final long CACHE = config(2);       // by site of the JDK: {u32 owner, u32 call + 1} that was found last
     private static final long OWNERS = config(3);      // hash table of {u32 call, u32 site, u32 owner, u32 0}
     private static final long OWNER_MASK = config(4);
-    private static final int HASH_SHIFT = (int) config(5);
-    private static final int OWNER_SHIFT = (int) config(6);
+    private static final long PLAIN_OWNERS = config(5); // by owner, a byte: not 0 = nobody else can know the object yet
+    private static final long PLAIN_SITES = config(6); // as well, by site of the JDK
+    private static final int HASH_SHIFT = (int) config(7);
+    private static final int OWNER_SHIFT = (int) config(8);
 
     private static final long NOT_AGE = ~0x78L;        // markWord.hpp: 4 bits of age from bit 3 on
     private static final long NEUTRAL = 1L;            // not locked, not hashed, not marked
@@ -39,19 +41,23 @@ public final class BorescopeSites {
 
     // ---- marking
 
-    /** A new object that others may know already. */
+    /** A new object that others may know already, if the owner's byte does not say that nobody does. */
     public static void mark(Object o, int owner) {
         if (o != null) {
             long h = U.getLong(o, 0L);
             if ((h & NOT_AGE) == NEUTRAL) {
-                swap(o, 0L, h, marked(h, owner));
+                put(o, 0L, h, owner, owner, PLAIN_OWNERS);
             }
         }
     }
 
     @ForceInline
-    private static void swap(Object o, long offset, long from, long to) {
-        U.compareAndSetLong(o, offset, from, to);
+    private static void put(Object o, long offset, long h, int owner, int index, long plain) {
+        if (U.getByte(plain + index) != 0) {
+            store(o, offset, marked(h, owner));
+        } else {
+            U.compareAndSetLong(o, offset, h, marked(h, owner));
+        }
     }
 
     /** A new object that nobody else knows yet. */
@@ -62,16 +68,31 @@ public final class BorescopeSites {
         }
     }
 
+    /**
+     * Writes a header. When C2 inlines the allocation of a next object, it takes the headers of all objects to be as that allocation leaves them
+     * (graphKit.cpp, set_output_for_allocation) and drops a store that nothing has used by then. The fence uses it; on x86 it is no instruction.
+     */
     @ForceInline
     private static void store(Object o, long offset, long h) {
         U.putLong(o, offset, h);
+        U.storeFence();
     }
 
     /** As {@link #mark}, in a class of the JDK: the owner depends on where the application has called the JDK. */
     public static void markIn(Object o, int site) {
         int owner = owner(site, CACHE + ((long) site << 3), current());
         if (owner != 0) {
-            mark(o, owner);
+            markAs(o, owner, site);
+        }
+    }
+
+    @ForceInline
+    private static void markAs(Object o, int owner, int site) {
+        if (o != null) {
+            long h = U.getLong(o, 0L);
+            if ((h & NOT_AGE) == NEUTRAL) {
+                put(o, 0L, h, owner, site, PLAIN_SITES);
+            }
         }
     }
 
@@ -195,7 +216,23 @@ public final class BorescopeSites {
         return owner;
     }
 
+    // ---- the end
+
+    /** Has the heap collected as late as some collectors can: behind the application's shutdown hooks. */
+    private static void collectAtEnd() {
+        // Slots 0 to 2 are the JDK's (SharedSecrets, JavaLangAccess.registerShutdownHook).
+        Shutdown.add(9, false, new BorescopeSites());
+    }
+
+    /** The hook. */
+    @Override
+    public void run() {
+        ending();
+    }
+
     // ---- native
+
+    private static native void ending();
 
     /** Binds the natives below. */
     private static native void link();
