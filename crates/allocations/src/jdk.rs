@@ -28,6 +28,8 @@ pub(crate) fn fresh(op: u8, member: &Member<'_>) -> Option<Kind> {
         (INVOKEVIRTUAL, [b'[', ..], b"clone") | (INVOKESPECIAL, b"java/lang/Object", b"clone") => {
             Some(Kind::Clone)
         }
+        // EliminateAutoBox; and callers know better than valueOf whether the box is kept.
+        _ if boxes(op, member) => Some(Kind::Intrinsic),
         (INVOKEVIRTUAL, b"java/lang/Class" | b"java/lang/reflect/Constructor", b"newInstance")
         | (INVOKESTATIC, b"java/lang/reflect/Array", b"newInstance") => Some(Kind::Reflect),
         // vmIntrinsics.hpp: compiled code does not run the bytecode of these, so what marks there would be passed by.
@@ -44,6 +46,21 @@ pub(crate) fn fresh(op: u8, member: &Member<'_>) -> Option<Kind> {
         }
         _ => None,
     }
+}
+
+/// Whether a call boxes a number or character that need not come from a cache (JLS 5.1.7): `valueOf` of a primitive type.
+pub(crate) fn boxes(op: u8, member: &Member<'_>) -> bool {
+    op == INVOKESTATIC
+        && member.name == b"valueOf"
+        && matches!(
+            (member.class, member.descriptor),
+            (b"java/lang/Integer", b"(I)Ljava/lang/Integer;")
+                | (b"java/lang/Long", b"(J)Ljava/lang/Long;")
+                | (b"java/lang/Double", b"(D)Ljava/lang/Double;")
+                | (b"java/lang/Float", b"(F)Ljava/lang/Float;")
+                | (b"java/lang/Short", b"(S)Ljava/lang/Short;")
+                | (b"java/lang/Character", b"(C)Ljava/lang/Character;")
+        )
 }
 
 /// Whether the bootstrap method makes call sites that give a lambda or a concatenated string.
@@ -106,6 +123,32 @@ pub(crate) fn keeps_no_receiver(member: &Member<'_>) -> bool {
 pub(crate) fn keeps_no_argument(member: &Member<'_>) -> bool {
     match member.class {
         b"java/lang/System" => member.name == b"arraycopy",
+        // Look-ups.
+        b"java/util/Map"
+        | b"java/util/HashMap"
+        | b"java/util/TreeMap"
+        | b"java/util/LinkedHashMap"
+        | b"java/util/concurrent/ConcurrentHashMap"
+        | b"java/util/Collection"
+        | b"java/util/List"
+        | b"java/util/Set"
+        | b"java/util/HashSet"
+        | b"java/util/TreeSet"
+        | b"java/util/ArrayList" => {
+            matches!(
+                (member.name, member.descriptor),
+                (b"get", b"(Ljava/lang/Object;)Ljava/lang/Object;")
+                    | (
+                        b"contains" | b"containsKey" | b"containsValue",
+                        b"(Ljava/lang/Object;)Z"
+                    )
+                    | (
+                        b"remove",
+                        b"(Ljava/lang/Object;)Z" | b"(Ljava/lang/Object;)Ljava/lang/Object;"
+                    )
+                    | (b"indexOf" | b"lastIndexOf", b"(Ljava/lang/Object;)I")
+            )
+        }
         b"java/util/Arrays" => {
             matches!(member.name, b"fill" | b"copyOf" | b"copyOfRange")
         }
@@ -118,8 +161,12 @@ pub(crate) fn keeps_no_argument(member: &Member<'_>) -> bool {
 }
 
 /// Whether a call allocates nothing (but what it throws), so that it need not be known which line it is on.
-pub(crate) fn allocates_nothing(member: &Member<'_>) -> bool {
+pub(crate) fn allocates_nothing(op: u8, member: &Member<'_>) -> bool {
     let name = member.name;
+    // The caller marks what they make.
+    if boxes(op, member) {
+        return true;
+    }
     match member.class {
         b"java/lang/Math" | b"java/lang/StrictMath" => true,
         b"java/lang/Object" => matches!(

@@ -326,7 +326,7 @@ impl<'a> Scanner<'a> {
                             Kind::Clone => self.class.this_name().into_owned(),
                             _ => returned(member.descriptor),
                         };
-                        add(kind, ty, array, false, 0);
+                        add(kind, ty, array, jdk::boxes(op, &member), 0);
                     }
                 }
                 _ => {}
@@ -344,7 +344,7 @@ impl<'a> Scanner<'a> {
         let is_jdk = |class| (self.settings.is_jdk)(class);
         let array = member.class.starts_with(b"[");
         if array || std::str::from_utf8(member.class).is_ok_and(is_jdk) {
-            return if array || jdk::allocates_nothing(member) {
+            return if array || jdk::allocates_nothing(op, member) {
                 Leads::Nowhere
             } else {
                 Leads::Jdk
@@ -384,7 +384,10 @@ impl<'a> Scanner<'a> {
     ) -> Result<(), Stop> {
         let followed: Vec<u16> = candidates
             .iter()
-            .filter(|candidate| matches!(candidate.op, NEW | NEWARRAY | ANEWARRAY | MULTIANEWARRAY))
+            .filter(|candidate| {
+                let array = matches!(candidate.op, NEWARRAY | ANEWARRAY | MULTIANEWARRAY);
+                candidate.op == NEW || array || candidate.may_be_local
+            })
             .map(|candidate| candidate.bci)
             .collect();
         let mut inits = Vec::new();

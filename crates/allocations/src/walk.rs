@@ -131,7 +131,7 @@ impl From<Error> for Stop {
 }
 
 impl Walker {
-    /// Walks a method. `sites`: the bcis of its allocating instructions, ascending.
+    /// Walks a method. `sites`: the bcis of its instructions whose objects are followed, ascending.
     pub(crate) fn walk(
         &mut self,
         class: &ClassFile<'_>,
@@ -476,7 +476,9 @@ impl Walker {
                     self.push(slots);
                 }
             }
-            INVOKEVIRTUAL..=INVOKEDYNAMIC => return self.invoke(class, op, at as u16, u2(1)),
+            INVOKEVIRTUAL..=INVOKEDYNAMIC => {
+                return self.invoke(class, op, at as u16, u2(1), sites);
+            }
             NEW | NEWARRAY | ANEWARRAY | MULTIANEWARRAY => {
                 match op {
                     NEW => {}
@@ -486,9 +488,7 @@ impl Walker {
                 let site = sites.binary_search(&(at as u16)).ok();
                 let mut value = Value {
                     kind: ONE,
-                    set: site
-                        .filter(|&site| site < FOLLOWED)
-                        .map_or(0, |site| 1 << site),
+                    set: bit(sites, at as u16),
                 };
                 if let Some(site) = site.filter(|_| op == NEW) {
                     value.kind = NEW_INIT + site as u32;
@@ -520,6 +520,7 @@ impl Walker {
         op: u8,
         bci: u16,
         index: u16,
+        sites: &[u16],
     ) -> Result<bool, Stop> {
         let member = if op == INVOKEDYNAMIC {
             let dynamic = class.invoke_dynamic(index).ok_or(Stop::Malformed)?;
@@ -541,7 +542,14 @@ impl Walker {
         for value in self.stack.drain(first..) {
             self.escaped |= if keeps { value.set } else { value.set & THIS };
         }
-        let mut result = ANY;
+        let mut result = Value {
+            kind: ONE,
+            set: if op == INVOKESTATIC {
+                bit(sites, bci)
+            } else {
+                0
+            },
+        };
         let mut changed = false;
         if !matches!(op, INVOKESTATIC | INVOKEDYNAMIC) {
             let receiver = self.pop()?;
@@ -600,4 +608,11 @@ impl Walker {
             place,
         });
     }
+}
+
+/// The set of the site at this bci, if it is followed.
+fn bit(sites: &[u16], bci: u16) -> u64 {
+    let site = sites.binary_search(&bci).ok();
+    let followed = site.filter(|&site| site < FOLLOWED);
+    followed.map_or(0, |site| 1 << site)
 }

@@ -2,6 +2,8 @@ package forms;
 
 import java.lang.reflect.Array;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
@@ -54,7 +56,7 @@ public class Forms {
         sink = new String[n][]; // [[Ljava.lang.String;
         sink = new int[n][2]; // [[I/2
         sink = new long[n][n][]; // [[[J/2
-        sink = new Object[] {n, new byte[1]}; // [Ljava.lang.Object; [B
+        sink = new Object[] {n, new byte[1]}; // [Ljava.lang.Object; java.lang.Integer [B
         int[] small = {1, 2, 3}; // left: does not leave its method
         int[] large = new int[65]; // [I
         int[] unknown = new int[n]; // [I
@@ -89,6 +91,20 @@ public class Forms {
         b.append(n).append('x');
         sink = b.toString(); // java.lang.String
         sink = new StringBuilder(); // java.lang.StringBuilder
+    }
+
+    static void boxes(int n, Map<Object, Object> map) {
+        sink = 1000 + n; // java.lang.Integer
+        sink = 1.5 * n; // java.lang.Double
+        sink = (byte) n; //
+        sink = n > 0; //
+        Long box = 1000L + n; // left: does not leave its method
+        sum += box.intValue() + (int) (long) box;
+        sink = map.get(n + 1000); // left: does not leave its method
+        map.put(n + 1000, 'x'); // java.lang.Integer java.lang.Character
+        Object either = n > 0 ? (Object) 2.5f : (Object) (n + 2000); // java.lang.Float
+        sink = either;
+        sum += map.containsKey(new Node()) ? 1 : 2; // left: does not leave its method
     }
 
     static void calls(Forms forms, Own own) {
@@ -153,6 +169,7 @@ public class Forms {
         arrays(2);
         copies(new int[2], args); // [I
         dynamic(4, "text");
+        boxes(4, new HashMap<>()); // java.util.HashMap
         calls(new Forms(), new Own()); // forms.Forms forms.Forms$Own
     }
 }
