@@ -31,14 +31,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
     _reserved: *mut c_void,
 ) -> c_int {
     let outcome = std::panic::catch_unwind(|| {
-        let text = if options.is_null() {
-            String::new()
-        } else {
-            // SAFETY: the JVM passes null or a C string.
-            unsafe { CStr::from_ptr(options) }
-                .to_string_lossy()
-                .into_owned()
-        };
+        // SAFETY: the JVM passes null or a C string.
+        let text = unsafe { text(options) };
         // SAFETY: `vm` comes from the JVM.
         unsafe { events::start(vm, &text) }
     });
@@ -46,6 +40,40 @@ pub unsafe extern "system" fn Agent_OnLoad(
         say(&why);
     }
     0
+}
+
+/// Entry point in a JVM that runs (JVMTI specification, "Agent Start-Up in the Live Phase"). Gives 0 once the lens works; otherwise nothing is changed in
+/// the program, and who loads the agent reads why in a file ([`events::REFUSED`]), since the program's streams are its own.
+///
+/// # Safety
+/// Called by the JVM with its own pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    vm: JavaVm,
+    options: *const c_char,
+    _reserved: *mut c_void,
+) -> c_int {
+    let outcome = std::panic::catch_unwind(|| {
+        // SAFETY: the JVM passes null or a C string.
+        let text = unsafe { text(options) };
+        // SAFETY: `vm` comes from the JVM.
+        unsafe { events::attach(vm, &text) }
+    });
+    match outcome {
+        Ok(true) => 0,
+        _ => 1,
+    }
+}
+
+/// # Safety
+/// `options` is null or a C string.
+unsafe fn text(options: *const c_char) -> String {
+    if options.is_null() {
+        return String::new();
+    }
+    // SAFETY: by contract.
+    let text = unsafe { CStr::from_ptr(options) };
+    text.to_string_lossy().into_owned()
 }
 
 /// One line to the user, on standard error.

@@ -46,7 +46,8 @@ pub struct MetaLog {
 }
 
 struct State {
-    file: File,
+    /// `None`: closed.
+    file: Option<File>,
     length: u64,
     failed: bool,
 }
@@ -56,7 +57,7 @@ impl MetaLog {
     pub fn new(file: File) -> Self {
         Self {
             state: Mutex::new(State {
-                file,
+                file: Some(file),
                 length: 0,
                 failed: false,
             }),
@@ -67,18 +68,24 @@ impl MetaLog {
     pub fn append(&self, record: &Record) -> bool {
         let bytes = record.encode();
         let mut s = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if s.failed {
+        let (failed, length) = (s.failed, s.length);
+        let Some(file) = s.file.as_mut().filter(|_| !failed) else {
             return false;
-        }
-        match s.file.write_all(&bytes) {
+        };
+        match file.write_all(&bytes) {
             Ok(()) => s.length += bytes.len() as u64,
             Err(_) => {
                 // What comes later could not be found behind a torn record: cut it off, write no more.
+                let _ = file.set_len(length);
                 s.failed = true;
-                let length = s.length;
-                let _ = s.file.set_len(length);
             }
         }
         !s.failed
+    }
+
+    /// Ends the log: to who looks from outside, nobody writes it any more.
+    pub fn close(&self) {
+        let mut s = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        s.file = None;
     }
 }

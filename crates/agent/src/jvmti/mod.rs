@@ -188,6 +188,18 @@ impl Jvmti {
 }
 
 impl Jni {
+    /// That of the current thread; `None`: the JVM does not know the thread, or has no JNI 10.
+    ///
+    /// # Safety
+    /// `vm` comes from the JVM; valid on this thread until it returns to the JVM.
+    pub unsafe fn of(vm: JavaVm) -> Option<Self> {
+        let mut env: *mut c_void = null_mut();
+        // SAFETY: GetEnv is function 6 of the invocation interface (jni.h).
+        let rc =
+            unsafe { call!(vm, 6, (*mut *mut c_void, c_int) -> c_int, &mut env, sys::JNI_VERSION) };
+        (rc == 0 && !env.is_null()).then_some(Self(env as JniEnv))
+    }
+
     /// Wraps the environment of a callback.
     pub fn new(env: JniEnv) -> Self {
         Self(env)

@@ -15,6 +15,9 @@ pub type JvmtiEnv = *const *const *const c_void;
 /// JVMTI version asked for: 11, in which modules are known (JDK 17 and newer all have it).
 pub const JVMTI_VERSION: c_int = 0x300B_0000;
 
+/// JNI version asked for: 10.
+pub const JNI_VERSION: c_int = 0x000A_0000;
+
 /// Event numbers.
 pub mod event {
     use std::ffi::c_int;

@@ -9,9 +9,14 @@ use crate::jvmti::sys::JObject;
 use crate::{instrument, vm};
 use borescope_allocations::{HELPER, Instrumented, Kind, Settings, is_jdk, summarize};
 use borescope_classfile::ClassFile;
+use borescope_classfile::insn::{INVOKESTATIC, insns};
 use borescope_spool::meta::{Record, Skipped};
 use borescope_spool::sites::{Call, MethodName, Site, SiteClass, SiteKind, SkippedSite};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::c_int;
+
+/// Classes that are retransformed at once in a JVM that runs.
+const BATCH: usize = 128;
 
 /// Numbers of classes by (name, hash of the bytes): the same bytes loaded again have the same.
 pub type Known = HashMap<(String, u64), Numbers>;
@@ -87,7 +92,7 @@ impl State {
             return None;
         }
         // Another agent may hand us a class that is marked already.
-        if memchr::memmem::find(bytes, HELPER.as_bytes()).is_some() {
+        if calls_helper(&class) {
             self.skip_class(name, "has borescope's marks already");
             return None;
         }
@@ -97,7 +102,8 @@ impl State {
             jdk,
             local: false,
             mark: true,
-            reset: false,
+            // Frames from before call the JDK without saying so.
+            reset: self.attached,
             is_jdk,
             exclude: if jdk { jdk::stays_plain } else { jdk::nothing },
         };
@@ -207,25 +213,53 @@ impl State {
 
     /// Sends classes through the hook that were loaded before it was on.
     pub fn instrument_loaded(&self, jni: Jni) {
+        let is_wanted = |name: &str, class| {
+            let Some(loader) = self.jvmti.loader(class) else {
+                return false;
+            };
+            let yes = self.whose(jni, loader, name) != Whose::Nobodys;
+            if !loader.is_null() {
+                jni.forget(loader);
+            }
+            yes
+        };
+        self.retransform(jni, is_wanted, |class, code| {
+            let signature = self.jvmti.signature(class).unwrap_or_default();
+            let name = signature.trim_start_matches('L').trim_end_matches(';');
+            self.skip_class(
+                name,
+                &format!("the JVM refuses to retransform it (JVMTI error {code})"),
+            );
+        });
+        if let Some((tables, _)) = helper::shared() {
+            self.constructors().prepared_all(tables);
+        }
+    }
+
+    /// Makes the classes plain that were instrumented; the hook is off by now.
+    pub fn restore_loaded(&self, jni: Jni) {
+        let known = self.known();
+        let names: HashSet<String> = known.keys().map(|(name, _)| name.clone()).collect();
+        drop(known);
+        self.retransform(jni, |name, _| names.contains(name), |_, _| {});
+    }
+
+    /// Sends the loaded classes through the hook that are wanted by name (with slashes) and class.
+    fn retransform(
+        &self,
+        jni: Jni,
+        is_wanted: impl Fn(&str, JObject) -> bool,
+        refused: impl Fn(JObject, c_int),
+    ) {
         let mut wanted = Vec::new();
         for class in self.jvmti.loaded_classes() {
-            let keep = self.jvmti.signature(class).is_some_and(|signature| {
-                let Some(name) = signature
-                    .strip_prefix('L')
-                    .and_then(|s| s.strip_suffix(';'))
-                else {
-                    return false;
-                };
-                let Some(loader) = self.jvmti.loader(class) else {
-                    return false;
-                };
-                let yes = !name.contains('.')
-                    && self.whose(jni, loader, name) != Whose::Nobodys
-                    && self.jvmti.is_modifiable(class);
-                if !loader.is_null() {
-                    jni.forget(loader);
-                }
-                yes
+            let signature = self.jvmti.signature(class).unwrap_or_default();
+            let name = signature
+                .strip_prefix('L')
+                .and_then(|s| s.strip_suffix(';'));
+            // With a dot: a hidden class.
+            let keep = name.is_some_and(|name| {
+                !name.contains('.') && is_wanted(name, class) && self.jvmti.is_modifiable(class)
             });
             if keep {
                 wanted.push(class);
@@ -233,24 +267,23 @@ impl State {
                 jni.forget(class);
             }
         }
-        // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
-        if !wanted.is_empty() && self.jvmti.retransform(&wanted).is_err() {
-            for &class in &wanted {
-                if let Err(code) = self.jvmti.retransform(&[class]) {
-                    let signature = self.jvmti.signature(class).unwrap_or_default();
-                    let name = signature.trim_start_matches('L').trim_end_matches(';');
-                    self.skip_class(
-                        name,
-                        &format!("the JVM refuses to retransform it (JVMTI error {code})"),
-                    );
+        // At the start the program waits anyway, and once is quickest; in a JVM that runs, each call is a pause.
+        let most = match self.attached {
+            true => BATCH,
+            false => wanted.len().max(1),
+        };
+        for batch in wanted.chunks(most) {
+            // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
+            if self.jvmti.retransform(batch).is_err() {
+                for &class in batch {
+                    if let Err(code) = self.jvmti.retransform(&[class]) {
+                        refused(class, code);
+                    }
                 }
             }
         }
         for class in wanted {
             jni.forget(class);
-        }
-        if let Some((tables, _)) = helper::shared() {
-            self.constructors().prepared_all(tables);
         }
     }
 
@@ -262,6 +295,28 @@ impl State {
             reason: reason.to_owned(),
         }));
     }
+}
+
+/// Whether instructions of a class call the helper. That its constants name it is not enough: in a class that was instrumented once they
+/// stay (jvmtiRedefineClasses.cpp, `merge_cp_and_rewrite`).
+fn calls_helper(class: &ClassFile<'_>) -> bool {
+    let is_helpers = |index| {
+        // Methodref (JVMS 4.4.2)
+        class.constant_tag(index) == Some(10)
+            && class.member_class_bytes(index) == Some(HELPER.as_bytes())
+    };
+    if !(1..class.pool_count()).any(is_helpers) {
+        return false;
+    }
+    let code = class.methods().iter().filter_map(|m| m.code());
+    code.into_iter().any(|code| {
+        insns(code.code).flatten().any(|(bci, opcode)| {
+            let at = usize::from(bci);
+            let index = code.code.get(at + 1..at + 3);
+            opcode == INVOKESTATIC
+                && index.is_some_and(|i| is_helpers(u16::from_be_bytes([i[0], i[1]])))
+        })
+    })
 }
 
 /// How to decode the numbers of a class. Names only the methods that something stands in.

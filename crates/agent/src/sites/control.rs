@@ -1,7 +1,8 @@
 //! The control socket: `OUT/.spool/<pid>/control`, for the user of the JVM alone. One line in, one line out: `snapshot` gives `ok snapshot-2` or
-//! `error …`. Served by an agent thread of the JVM's, which also takes the snapshots of every so many minutes.
+//! `error …`; `stop` (only where the agent was attached) ends the lens and gives `ok stopped`. Served by an agent thread of the JVM's, which also takes the snapshots
+//! of every so many minutes.
 
-use super::{STATE, State, snapshot};
+use super::{STATE, State, snapshot, stop};
 use crate::jvmti::Jni;
 use crate::jvmti::sys::{JniEnv, JvmtiEnv};
 use borescope_spool::sites::Cause;
@@ -13,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The socket's name in the spool.
@@ -23,16 +24,15 @@ const MOST_BYTES: u64 = 64;
 /// How long a client may take to say what it wants, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-static LISTENER: OnceLock<UnixListener> = OnceLock::new();
+/// On its way to the thread.
+static LISTENER: Mutex<Option<UnixListener>> = Mutex::new(None);
 
 /// Opens the socket and starts the thread; false = it cannot be (snapshots at the end still work).
 pub fn start(state: &State, jni: Jni, dir: &Path) -> bool {
     let Ok(listener) = bind(dir) else {
         return false;
     };
-    if LISTENER.set(listener).is_err() {
-        return false;
-    }
+    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
     let thread = jni.new_thread(c"borescope");
     let started = !thread.is_null() && state.jvmti.run_thread(thread, serve);
     if !started {
@@ -51,11 +51,15 @@ fn bind(dir: &Path) -> io::Result<UnixListener> {
 }
 
 unsafe extern "system" fn serve(_: JvmtiEnv, jni: JniEnv, _: *mut c_void) {
-    let (Some(state), Some(listener)) = (STATE.get(), LISTENER.get()) else {
+    let listener = LISTENER
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    let (Some(state), Some(listener)) = (STATE.get(), listener) else {
         return;
     };
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        serve_all(state, Jni::new(jni), listener);
+        serve_all(state, Jni::new(jni), &listener);
     }));
 }
 
@@ -70,6 +74,9 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener) {
                 if let Ok((client, _)) = listener.accept() {
                     // A client that goes away is no concern of ours.
                     let _ = answer(state, jni, client);
+                    if !STATE.is(state) {
+                        return;
+                    }
                 }
             }
             Ok(false) => {}
@@ -124,7 +131,12 @@ fn answer(state: &State, jni: Jni, mut client: UnixStream) -> io::Result<()> {
             Ok(number) => format!("ok snapshot-{number}\n"),
             Err(why) => format!("error {why}\n"),
         },
-        _ => "error unknown request; known: snapshot\n".to_owned(),
+        b"stop" if state.attached => {
+            stop(state, jni);
+            "ok stopped\n".to_owned()
+        }
+        b"stop" => "error the agent came with the program, and stays with it\n".to_owned(),
+        _ => "error unknown request; known: snapshot, stop\n".to_owned(),
     };
     client.write_all(line.as_bytes())
 }

@@ -4,8 +4,8 @@
 
 use super::header::Layout;
 use super::tables::Tables;
-use crate::jvmti::Jni;
-use crate::jvmti::sys::{JObject, JniEnv};
+use crate::jvmti::sys::{JObject, JValue, JniEnv};
+use crate::jvmti::{Jni, Jvmti};
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -18,20 +18,73 @@ pub const HELPER_CLASS: &[u8] =
 
 static SHARED: OnceLock<(Tables, Layout)> = OnceLock::new();
 static LINKED: AtomicBool = AtomicBool::new(false);
+/// While [`prepared`] has to do something.
+static BINDS: AtomicBool = AtomicBool::new(false);
+static WORKS: AtomicBool = AtomicBool::new(false);
 
 /// The tables and the layout, once [`install`] has run.
 pub fn shared() -> Option<&'static (Tables, Layout)> {
     SHARED.get()
 }
 
-/// Defines and initialises the helper in java.base; null = the VM refuses, and nothing may be instrumented.
-pub fn install(jni: Jni, tables: Tables, layout: Layout) -> JObject {
+/// Defines and initialises the helper in java.base; null = the VM refuses, and nothing may be instrumented. `attached`: the agent is being attached, and
+/// [`prepared`] hears of classes.
+pub fn install(jni: Jni, tables: Tables, layout: Layout, attached: bool) -> JObject {
     if SHARED.set((tables, layout)).is_err() {
         return null_mut();
     }
     let class = jni.define_boot_class(c"java/lang/BorescopeSites", HELPER_CLASS);
+    if attached && !class.is_null() {
+        initialise_from_java(jni);
+    }
     let works = !class.is_null() && jni.initialise(class, c"THREADS", c"J") && LINKED.load(Relaxed);
+    WORKS.store(works, Relaxed);
     if works { class } else { null_mut() }
+}
+
+/// HotSpot looks for `link` in the libraries of agents, but ours is none yet while `Agent_OnAttach` runs. To register it from here would be from outside java.base.
+/// From an event on a thread that runs java.base it is not (jni.cpp, `RegisterNatives`, asks for the class of the second frame): the one that says that the
+/// class is linked, which comes before it is initialised.
+fn initialise_from_java(jni: Jni) {
+    let class = jni.find_class(c"java/lang/Class");
+    let name = jni.interned(c"java.lang.BorescopeSites");
+    if !class.is_null() && !name.is_null() {
+        let signature = c"(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;";
+        let method = jni.static_method(class, c"forName", signature);
+        let arguments = [
+            JValue { object: name },
+            JValue { long: 1 }, // A jvalue's smaller members are its first bytes.
+            JValue { object: null_mut() },
+        ];
+        BINDS.store(true, Relaxed);
+        if !method.is_null() {
+            let same = jni.call_static_object(class, method, &arguments);
+            if !same.is_null() {
+                jni.forget(same);
+            }
+        }
+        BINDS.store(false, Relaxed);
+    }
+    for object in [class, name] {
+        if !object.is_null() {
+            jni.forget(object);
+        }
+    }
+}
+
+/// A class is linked; if it is the helper that is being installed, it gets its first native.
+pub fn prepared(jni: Jni, jvmti: Jvmti, class: JObject) {
+    if BINDS.load(Relaxed)
+        && jvmti.signature(class).as_deref() == Some("Ljava/lang/BorescopeSites;")
+    {
+        let link = Java_java_lang_BorescopeSites_link as *const c_void;
+        jni.register_natives(class, &[(c"link", c"()V", link)]);
+    }
+}
+
+/// Whether the helper in this JVM is ours.
+pub fn works() -> bool {
+    WORKS.load(Relaxed)
 }
 
 /// The helper's first native call, bound by name; see `probes.rs`.

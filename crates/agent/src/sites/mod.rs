@@ -29,20 +29,62 @@ use snapshot::Snapshots;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tables::Tables;
 
-static STATE: OnceLock<State> = OnceLock::new();
+static STATE: Current = Current(AtomicPtr::new(null_mut()));
+/// What the lens listens to while it is at work.
+const EVENTS: [c_int; 4] = [
+    event::VM_DEATH,
+    event::RESOURCE_EXHAUSTED,
+    event::CLASS_PREPARE,
+    event::CLASS_FILE_LOAD_HOOK,
+];
 /// ResourceExhausted: the heap is full (jvmti.h).
 const JAVA_HEAP: c_int = 2;
 /// Tags of class loaders, above those of classes.
 const FIRST_LOADER: i64 = 1 << 41;
 
+/// The lens at work, if there is one: that of an agent that was attached may end, and begin again.
+struct Current(AtomicPtr<State>);
+
+impl Current {
+    fn get(&self) -> Option<&'static State> {
+        // SAFETY: null, or from `begin`; a state is never freed, since events that came before its end may still use it.
+        unsafe { self.0.load(Acquire).as_ref() }
+    }
+
+    /// Makes a state the one at work; `None`: there is one.
+    fn begin(&self, state: State) -> Option<&'static State> {
+        let new = Box::into_raw(Box::new(state));
+        match self.0.compare_exchange(null_mut(), new, AcqRel, Acquire) {
+            Ok(_) => self.get(),
+            Err(_) => {
+                // SAFETY: from `into_raw` above, seen by nobody.
+                drop(unsafe { Box::from_raw(new) });
+                None
+            }
+        }
+    }
+
+    fn is(&self, state: &State) -> bool {
+        self.get().is_some_and(|now| std::ptr::eq(now, state))
+    }
+
+    fn end(&self) {
+        self.0.store(null_mut(), Release);
+    }
+}
+
 struct State {
     jvmti: Jvmti,
     options: Options,
     never: Vec<Glob>,
+    /// The agent came to a JVM that ran already.
+    attached: bool,
     spool: OnceLock<Spool>,
     known: Mutex<Known>,
     constructors: Mutex<constructors::Known>,
@@ -58,6 +100,49 @@ struct Spool {
 
 /// Starts in Agent_OnLoad; the error is one line for the user.
 pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
+    prepare(jvmti, options, false)?;
+    match jvmti.enable(event::VM_INIT) {
+        true => Ok(()),
+        false => Err("the JVM refuses event callbacks".into()),
+    }
+}
+
+/// Starts in Agent_OnAttach, all at once; after an error everything is as before.
+pub fn attach(jvmti: Jvmti, jni: Jni, options: Options) -> Result<(), String> {
+    if STATE.get().is_some() {
+        return Err("the sites lens is at work in it already".into());
+    }
+    // The helpers of the paths lens, or of another image of this library: another version, or a copy in a container.
+    let mut other = false;
+    for class in jvmti.loaded_classes() {
+        let signature = jvmti.signature(class).unwrap_or_default();
+        other |= signature == "Ljava/lang/BorescopeProbe;"
+            || signature == "Ljava/lang/BorescopeSites;" && !helper::works();
+        jni.forget(class);
+    }
+    if other {
+        return Err("another borescope is or was in it: a JVM takes one lens, from one file, in its life; start it anew".into());
+    }
+    let state = prepare(jvmti, options, true)?;
+    begin(state, jni).inspect_err(|_| {
+        if let Some(spool) = state.spool.get() {
+            spool.log.close();
+            let _ = std::fs::remove_dir_all(&spool.dir);
+        }
+        state.end();
+    })
+}
+
+/// Ends the lens, as far as that can be done: classes are as before, and the log is whole. What is marked stays marked.
+fn stop(state: &State, jni: Jni) {
+    // First of all: with the hook on, classes would come back instrumented.
+    state.jvmti.disable(event::CLASS_FILE_LOAD_HOOK);
+    state.restore_loaded(jni);
+    snapshot::end_log(state);
+    state.end();
+}
+
+fn prepare(jvmti: Jvmti, options: Options, attached: bool) -> Result<&'static State, String> {
     let wanted = [
         capability::TAG_OBJECTS,
         capability::ALL_CLASS_HOOK_EVENTS,
@@ -66,12 +151,16 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
         capability::RETRANSFORM_ANY_CLASS,
     ];
     if !jvmti.add_capabilities(&wanted) && !jvmti.add_capabilities(&wanted[..4]) {
-        return Err("the JVM does not let agents change classes and walk the heap (capabilities refused). The program runs without borescope".into());
+        return Err(
+            "the JVM does not let agents change classes and walk the heap (capabilities refused)"
+                .into(),
+        );
     }
     let state = State {
         jvmti,
         options,
         never: jdk::never(),
+        attached,
         spool: OnceLock::new(),
         known: Mutex::default(),
         constructors: Mutex::default(),
@@ -79,9 +168,8 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
         collected: AtomicBool::new(false),
         snapshots: Mutex::default(),
     };
-    if STATE.set(state).is_err() {
-        return Err("loaded twice into one JVM; the second is ignored".into());
-    }
+    let state = STATE.begin(state);
+    let state = state.ok_or("loaded twice into one JVM; the second is ignored")?;
     let set = jvmti.set_callbacks(&[
         (event::VM_INIT, on_init as sys::OnThread as *const c_void),
         (event::VM_DEATH, on_death as sys::OnVmDeath as *const c_void),
@@ -98,10 +186,13 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
             on_exhausted as sys::OnResourceExhausted as *const c_void,
         ),
     ]);
-    if !set || !jvmti.enable(event::VM_INIT) {
-        return Err("the JVM refuses event callbacks. The program runs without borescope".into());
+    match set {
+        true => Ok(state),
+        false => {
+            state.end();
+            Err("the JVM refuses event callbacks".into())
+        }
     }
-    Ok(())
 }
 
 unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
@@ -112,7 +203,7 @@ unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
     });
 }
 
-/// Everything between VMInit and the first application class.
+/// Everything between VMInit and the first application class, or while an agent is attached.
 fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     let (jvmti, o) = (state.jvmti, &state.options);
     let version = jvmti.property(c"java.vm.version").unwrap_or_default();
@@ -121,8 +212,6 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if !walk::calibrate(jvmti, jni) {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
-    let tables = Tables::new(layout.owner_bits())
-        .map_err(|e| format!("cannot map the tables of allocation sites: {e}"))?;
     let dir = spool::create(&PathBuf::from(&o.out)).map_err(|e| {
         format!(
             "cannot make a spool directory in `{}`: {e}; choose another output directory",
@@ -138,7 +227,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         spare_bits: layout.owner_bits(),
         jdk: o.sites.jdk,
         attribute: o.sites.attribute && o.sites.jdk,
-        attached: false,
+        attached: state.attached,
     });
     if !log.append(&Record::Target(vm::target(jvmti, o))) || !log.append(&first) {
         return Err(format!(
@@ -146,23 +235,30 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             dir.display()
         ));
     }
-    let class = helper::install(jni, tables, layout);
-    if class.is_null() {
-        return Err("the JVM refuses the helper class".into());
+    let spool = state.spool.get_or_init(|| Spool { dir, log });
+    match helper::shared() {
+        // From before, when the agent was attached the last time.
+        Some((tables, _)) if helper::works() => tables.begin_again(),
+        Some(_) => return Err("the JVM refuses the helper class".into()),
+        None => {
+            if state.attached && !jvmti.enable(event::CLASS_PREPARE) {
+                return Err("the JVM refuses event callbacks".into());
+            }
+            let tables = Tables::new(layout.owner_bits())
+                .map_err(|e| format!("cannot map the tables of allocation sites: {e}"))?;
+            let class = helper::install(jni, tables, layout, state.attached);
+            if class.is_null() {
+                return Err("the JVM refuses the helper class".into());
+            }
+            if snapshot::walks_by_references() {
+                // Where there is no such hook, the last snapshot says that it may show dead objects.
+                jni.call_static(class, c"collectAtEnd", c"()V", &[]);
+            }
+            jni.forget(class);
+        }
     }
     shared::hash_all(jvmti, jni);
-    if snapshot::walks_by_references() {
-        // Where there is no such hook, the last snapshot says that it may show dead objects.
-        jni.call_static(class, c"collectAtEnd", c"()V", &[]);
-    }
-    jni.forget(class);
-    let spool = state.spool.get_or_init(|| Spool { dir, log });
-    for e in [
-        event::VM_DEATH,
-        event::RESOURCE_EXHAUSTED,
-        event::CLASS_PREPARE,
-        event::CLASS_FILE_LOAD_HOOK,
-    ] {
+    for e in EVENTS {
         if !jvmti.enable(e) {
             return Err(format!("the JVM refuses event {e}"));
         }
@@ -212,7 +308,11 @@ unsafe extern "system" fn on_class_prepare(
     _thread: JObject,
     class: JObject,
 ) {
-    guard(|state| state.prepared(Jni::new(jni), class));
+    guard(|state| {
+        let jni = Jni::new(jni);
+        helper::prepared(jni, state.jvmti, class);
+        state.prepared(jni, class);
+    });
 }
 
 unsafe extern "system" fn on_class_file_load(
@@ -254,6 +354,14 @@ unsafe extern "system" fn on_class_file_load(
 }
 
 impl State {
+    /// No event comes any more.
+    fn end(&self) {
+        for e in EVENTS {
+            self.jvmti.disable(e);
+        }
+        STATE.end();
+    }
+
     fn log(&self, record: &Record) -> bool {
         self.spool.get().is_some_and(|s| s.log.append(record))
     }

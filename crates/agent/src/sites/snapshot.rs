@@ -195,7 +195,14 @@ fn name_classes(state: &State, jni: Jni, names: &mut Vec<String>) {
 /// The last snapshot, and the end of the log.
 pub fn end(state: &State, jni: Jni) {
     let _ = take(state, jni, Cause::Exit);
-    state.snapshots().ended = true;
+    end_log(state);
+}
+
+/// The end of the log; no snapshot is taken any more.
+pub fn end_log(state: &State) {
+    if std::mem::replace(&mut state.snapshots().ended, true) {
+        return;
+    }
     if let Some(spool) = state.spool.get() {
         if helper::shared().is_some_and(|(tables, _)| tables.exhausted()) {
             let line = "numbers of allocation sites ran out: some objects could not be marked";
@@ -204,5 +211,6 @@ pub fn end(state: &State, jni: Jni) {
         let _ = fs::remove_file(spool.dir.join(super::control::NAME));
         let at_ms = vm::now_ms();
         spool.log.append(&Record::Ended { at_ms });
+        spool.log.close();
     }
 }

@@ -49,6 +49,8 @@ pub struct Tables {
     most_owners: u32,
     /// The largest owner given out; as in `numbers`, to be read without the lock.
     given: AtomicU32,
+    /// The first owner in the log of the agent at work: those below were given before it was attached again.
+    first: AtomicU32,
     numbers: Mutex<Numbers>,
 }
 
@@ -58,6 +60,8 @@ struct Numbers {
     sites: u32,
     calls: u32,
     resolved: u64,
+    /// Sites of the JDK up to this one are not in the log of the agent at work.
+    old_sites: u32,
     /// Owners that are not in the log yet.
     pending: Vec<Owner>,
     exhausted: bool,
@@ -74,6 +78,7 @@ impl Tables {
             plain_sites: zero_pages(SITES.into())?,
             most_owners: ((1u64 << owner_bits) - 1).min(PLAIN_OWNERS - 1) as u32,
             given: AtomicU32::new(0),
+            first: AtomicU32::new(1),
             numbers: Mutex::default(),
         })
     }
@@ -138,6 +143,9 @@ impl Tables {
     /// The owner of a site of the JDK that was reached from a call; 0 = there are no more.
     pub fn resolve(&self, site: u32, call: u32) -> u32 {
         let mut n = self.numbers();
+        if site <= n.old_sites {
+            return 0; // Code that runs on since before.
+        }
         let key = u64::from(site) << 32 | u64::from(call);
         let mut i = key.wrapping_mul(HASH_MUL) >> 20;
         let slot = loop {
@@ -165,6 +173,19 @@ impl Tables {
     /// The largest owner given out. Takes no lock.
     pub fn owners(&self) -> u32 {
         self.given.load(Relaxed)
+    }
+
+    /// Whether the log of the agent at work knows an owner. Takes no lock.
+    pub fn is_logged(&self, owner: u32) -> bool {
+        owner >= self.first.load(Relaxed)
+    }
+
+    /// A new log begins, which knows of nothing that was given up to now.
+    pub fn begin_again(&self) {
+        let mut n = self.numbers();
+        self.first.store(n.owners + 1, Relaxed);
+        n.old_sites = n.sites;
+        n.pending.clear();
     }
 
     /// Owners of JDK sites that were made since the last call.
@@ -213,6 +234,22 @@ mod tests {
         assert!(pending.iter().all(|p| seen[&(p.site, p.call)] == p.owner));
         assert_eq!(pending.len(), seen.len());
         assert!(t.take_pending().is_empty() && !t.exhausted());
+    }
+
+    #[test]
+    fn a_new_log_knows_nothing_of_before() {
+        let t = Tables::new(25).unwrap();
+        assert_eq!(t.application(3, 0), Some((1, 1)));
+        assert_eq!(t.jdk(2, 0), Some((1, 1)));
+        assert_eq!(t.resolve(1, 7), 4);
+        assert!(t.is_logged(1) && t.is_logged(4));
+        t.begin_again();
+        assert!(t.take_pending().is_empty());
+        assert_eq!((t.resolve(2, 7), t.resolve(1, 7)), (0, 0));
+        assert_eq!(t.jdk(2, 0), Some((3, 1)));
+        assert_eq!(t.resolve(3, 7), 5);
+        assert!(!t.is_logged(4) && t.is_logged(5));
+        assert_eq!(t.take_pending().len(), 1);
     }
 
     #[test]

@@ -170,6 +170,10 @@ unsafe extern "system" fn visit(
         let follow = |address| read_word(address);
         walk.layout.origin(header, walk.tables.owners(), follow)
     };
+    let origin = match origin {
+        Origin::Owner(owner) if !walk.tables.is_logged(owner) => Origin::NoMark,
+        origin => origin,
+    };
     let class = u32::try_from(class).unwrap_or(0);
     walk.of_unknown_class += u64::from(class == 0);
     if !walk.rows.add(class, origin.word(), size as u64) {
