@@ -72,7 +72,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     #[command(
         long_about = "Runs a program and finds, for every object that is alive at a snapshot, the line that allocated it: the answer to \
             \"what fills the heap, and where does it come from?\"\n\n\
-            A snapshot is taken at the end, at the first OutOfMemoryErrors, on request (`borescope snapshot PID`), and by the clock (--every). The heap \
+            A snapshot is taken at the end, at the first OutOfMemoryError, on request (`borescope snapshot PID`), and by the clock (--every). The heap \
             grows by nothing: the number of the line stands in bits of the object's header that the JVM does not use. Objects whose line is \
             not known are counted, with the reason.\n\n\
             The command after `--` is `java ...` or anything that starts JVMs, as with `borescope paths`. The program keeps its standard \

@@ -2,6 +2,8 @@
 
 mod common;
 
+use borescope_spool::sites::Cause;
+use borescope_spool::testing::sites::{shop, shop_heap};
 use common::{Ran, World};
 
 const HOTSPOT: &str = "OpenJDK 64-Bit Server VM";
@@ -43,6 +45,41 @@ fn a_jdk_works_if_it_leaves_counts() {
         "{ran:?}"
     );
     assert!(line(&ran.stdout, "output:").starts_with("ok"), "{ran:?}");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn the_sites_lens_is_tried_too() {
+    let w = World::new();
+    shop(&w.path("sites")).snapshot(Cause::Exit, &shop_heap(3), false);
+    let both = jdk(
+        &w,
+        "java17",
+        "17.0.15",
+        HOTSPOT,
+        r#"case $1 in *lens=sites*) TEMPLATE=${TEMPLATE%template}sites;; esac; agent "$1""#,
+    );
+    // A name that is not `java` would get the agent through the environment.
+    let java = w.path("jdk/java");
+    std::fs::create_dir(w.path("jdk")).unwrap();
+    std::fs::rename(both, &java).unwrap();
+    let java = java.display().to_string();
+    let ran = w.run(&["doctor", "--java", &java]);
+    let live = shop_heap(3).len();
+    let words = format!(
+        "profiled 1 methods of a test program, found the lines of {} of {live} live objects",
+        live - 2
+    );
+    assert!(line(&ran.stdout, &java).contains(&words), "{ran:?}");
+    // A lens that is off is said, and no failure.
+    std::fs::remove_dir_all(w.path("sites")).unwrap();
+    std::fs::create_dir(w.path("sites")).unwrap();
+    let ran = w.run(&["doctor", "--java", &java]);
+    assert!(line(&ran.stdout, &java).starts_with("ok  "), "{ran:?}");
+    assert!(
+        line(&ran.stdout, &java).contains("the sites lens does not work ("),
+        "{ran:?}"
+    );
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 

@@ -6,18 +6,20 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// `yes` or `no`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum YesNo {
     /// Yes
+    #[default]
     Yes,
     /// No
     No,
 }
 
 /// How numbers stand in headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// What the JVM's headers have room for
+    #[default]
     Auto,
     /// In the bits above the identity hash that the JVM does not use
     Spare,
@@ -34,12 +36,12 @@ impl Mode {
 }
 
 /// What is marked, and what snapshots do.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct SiteOptions {
     /// Mark only what classes allocate that match, such as 'com.acme.*' (`*` any characters, `?` one); may be repeated [default: all]
     #[arg(long, value_name = "GLOB", value_parser = class_glob)]
     pub include: Vec<String>,
-    /// Leave classes alone that match; may be repeated
+    /// Mark nothing that classes allocate that match; may be repeated
     #[arg(long, value_name = "GLOB", value_parser = class_glob)]
     pub exclude: Vec<String>,
     /// Mark what the JDK's classes allocate, too: nodes of maps, contents of strings, arrays of lists

@@ -1,12 +1,13 @@
 //! `borescope doctor`: each thing that path profiling needs, tried for real, with the remedy where it fails.
 
 use crate::agent;
-use crate::args::{DoctorArgs, Engine};
+use crate::args::{DoctorArgs, Engine, SiteOptions};
 use crate::command::demo;
 use crate::failure::{Result, cannot};
 use crate::jdk::{self, Identity};
 use crate::launch;
 use crate::{output, say};
+use borescope_profile::Opened;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
@@ -99,34 +100,73 @@ fn check(java: &Path, library: Option<&Path>) -> Finding {
         return Err(format!("{name}: not tried, for want of the agent library"));
     };
     let methods = trial(java, library).map_err(|e| format!("{name}: {e}"))?;
+    // Path profiling is what doctor answers for; a JVM whose headers have no room for sites is no fault.
+    let sites = match trial_of_sites(java, library) {
+        Ok((known, all)) => format!("found the lines of {known} of {all} live objects"),
+        Err(e) => format!("the sites lens does not work ({e})"),
+    };
     let untested = match identity.major() {
         Some(major) if TESTED.contains(&major) => "",
         _ => " (the tests of borescope run on 17, 21 and 25)",
     };
     Ok(format!(
-        "{name}: profiled {methods} methods of a test program{untested}"
+        "{name}: profiled {methods} methods of a test program, {sites}{untested}"
     ))
 }
 
 /// Profiles a short run; returns how many methods ran.
 fn trial(java: &Path, library: &Path) -> Result<u64> {
+    let options = |out: &Path| {
+        agent::Paths {
+            k: 4,
+            engine: Engine::Automaton.name(),
+            out,
+            include: &[],
+            exclude: &[],
+            split: false,
+            straight_line: false,
+            one_in: None,
+            memory: None,
+            rows: None,
+        }
+        .encode()
+    };
+    let (profile, said) = profiled(java, library, options)?;
+    match &profile {
+        Opened::Paths(profile) if profile.manifest().totals.methods_executed > 0 => {
+            Ok(profile.manifest().totals.methods_executed)
+        }
+        _ => Err(cannot!("the agent counted nothing: {said}")),
+    }
+}
+
+/// Takes a snapshot of a short run; returns of how many objects the line is known, and how many there are.
+fn trial_of_sites(java: &Path, library: &Path) -> Result<(u64, u64)> {
+    let options = |out: &Path| agent::sites(out, &SiteOptions::default());
+    let (profile, said) = profiled(java, library, options)?;
+    let snapshot = match &profile {
+        Opened::Sites(profile) => profile.manifest().snapshots.last(),
+        Opened::Paths(_) => None,
+    };
+    match snapshot {
+        Some(snapshot) if snapshot.with_site.objects > 0 => {
+            Ok((snapshot.with_site.objects, snapshot.live.objects))
+        }
+        _ => Err(cannot!("the agent counted nothing: {said}")),
+    }
+}
+
+/// The profile of a short run, and what was said meanwhile.
+fn profiled(
+    java: &Path,
+    library: &Path,
+    options: impl FnOnce(&Path) -> String,
+) -> Result<(Opened, String)> {
     let program = demo::unpack()?;
     let out = program.path().join("out");
     std::fs::create_dir(&out).map_err(|e| cannot!("{}: {e}", out.display()))?;
-    let options = agent::Paths {
-        k: 4,
-        engine: Engine::Automaton.name(),
-        out: &out,
-        include: &[],
-        exclude: &[],
-        split: false,
-        straight_line: false,
-        one_in: None,
-        memory: None,
-        rows: None,
-    };
     let words = demo::command(java, program.path(), &["20"]);
-    let mut command = launch::command(&words, &agent::argument(library, &options.encode()))?;
+    let mut command = launch::command(&words, &agent::argument(library, &options(&out)))?;
     let run = command
         .stdin(Stdio::null())
         .output()
@@ -150,10 +190,5 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
     };
     let profile = program.path().join("profile");
     crate::sealing::seal(spool, &profile)?;
-    let profile = borescope_profile::Profile::open(&profile).map_err(crate::sealing::failure)?;
-    let executed = profile.manifest().totals.methods_executed;
-    match executed {
-        0 => Err(cannot!("the agent counted nothing: {ours}")),
-        n => Ok(n),
-    }
+    Ok((crate::show::open(&profile)?, ours))
 }
