@@ -12,6 +12,7 @@ mod page;
 mod replay;
 mod results;
 mod run;
+mod sites_cost;
 mod sites_figures;
 mod startup;
 mod stats;
@@ -40,6 +41,8 @@ enum Command {
     /// An engine on a file of streams: what `instructions` lets valgrind run
     #[command(hide = true)]
     Feed(instructions::FeedArgs),
+    /// The sites lens: CPU against plain runs, with intervals; identity hashes of a million objects of one site
+    SitesCost(sites_cost::Args),
     /// The sites lens: sites per class and collisions of identity hashes in traces (the seed's figures 11 and 12); page and plots go to docs/evaluation
     SitesFigures(sites_figures::Args),
     /// How much longer a program takes that only says hello
@@ -61,6 +64,7 @@ fn main() -> anyhow::Result<()> {
         Command::Burst(args) => burst::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Feed(args) => instructions::feed(&args),
+        Command::SitesCost(args) => sites_cost::run(&args),
         Command::SitesFigures(args) => sites_figures::run(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),

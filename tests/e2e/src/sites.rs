@@ -5,7 +5,7 @@
 //!
 //! - `live`: so many objects of that type that the line's own bytecode allocated are alive at the end.
 //! - `jdk`: likewise for what the JDK allocated for that line; not compared when the JDK's classes are not instrumented.
-//! - `upto`: at most so many.
+//! - `upto`: at most so many; `least`: at least so many, where the JDK keeps some of its own (compared only with its classes).
 //! - `unknown`: so many objects of the type have no site, anywhere in the program. Of a type of the targets that no such comment names, none has.
 //! - `either`: so many objects of the type are alive, whether they have a site or not.
 //!
@@ -304,7 +304,7 @@ impl Target {
     }
 }
 
-const KEYS: [&str; 5] = ["live", "jdk", "upto", "unknown", "either"];
+const KEYS: [&str; 6] = ["live", "jdk", "upto", "least", "unknown", "either"];
 
 /// The compiled targets.
 pub struct Suite {
@@ -464,10 +464,11 @@ impl Suite {
                         .sum();
                     let whole: u64 = all().map(|r| r.objects).sum();
                     let (good, is) = match key.as_str() {
-                        "jdk" if !jdk => continue,
+                        "jdk" | "least" if !jdk => continue,
                         "unknown" | "either" if !typed => continue,
                         "live" | "jdk" => (here == *n, here),
                         "upto" => (here <= *n, here),
+                        "least" => (here >= *n, here),
                         "unknown" => (unknown == *n, unknown),
                         _ => (whole == *n, whole),
                     };
