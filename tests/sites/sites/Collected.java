@@ -66,7 +66,7 @@ class Collected {
         Keep.it(Collections.synchronizedMap(tree)); // jdk: 1 java.util.Collections$SynchronizedMap
         Keep.it(list.toArray()); // jdk: 1 java.lang.Object[]
         Keep.it(list.subList(1, 5)); // jdk: 1 java.util.ArrayList$SubList
-        Keep.it(list.stream().filter(k -> k != null).collect(Collectors.toList())); // live: 1 sites.Collected$$Lambda; jdk: 1 java.lang.Object[]; upto: 1 java.util.ArrayList
+        Keep.it(list.stream().filter(k -> k != null).collect(Collectors.toList())); // live: 1 sites.Collected$$Lambda; least: 1 java.lang.Object[]; upto: 1 java.util.ArrayList
         Keep.it(list.iterator()); // upto: 1 java.util.ArrayList$Itr
         linked.entrySet().removeIf(e -> e.getKey() == keys[0]); // live: 0 sites.Collected$$Lambda
         linked.put(keys[0], null); // jdk: 1 java.util.LinkedHashMap$Entry

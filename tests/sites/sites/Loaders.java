@@ -18,7 +18,7 @@ class Loaders {
             if (known != null) {
                 return known;
             }
-            try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) { // upto: 2 java.lang.String
+            try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) { // upto: 9 java.lang.String
                 byte[] bytes = in.readAllBytes();
                 return defineClass(name, bytes, 0, bytes.length);
             } catch (java.io.IOException e) {

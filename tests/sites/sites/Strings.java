@@ -3,7 +3,7 @@ package sites;
 /** Strings of the program and the arrays behind them, boxes, and what the JDK caches. */
 class Strings {
     static String concat(Object a, int b) {
-        return a + "-" + b; // live: 20 java.lang.String
+        return a + "-" + b; // least: 20 java.lang.String
     }
 
     static void run() {
