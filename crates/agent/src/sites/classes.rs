@@ -18,6 +18,9 @@ use std::ffi::c_int;
 /// Classes that are retransformed at once in a JVM that runs.
 const BATCH: usize = 128;
 
+/// Said of a method whose calls into the JDK could not be instrumented.
+const CALLS_UNKNOWN: &str = "; what it makes the JDK allocate is attributed to the call before";
+
 /// Numbers of classes by (name, hash of the bytes): the same bytes loaded again have the same.
 pub type Known = HashMap<(String, u64), Numbers>;
 
@@ -102,8 +105,10 @@ impl State {
             jdk,
             local: false,
             mark: true,
-            // Frames from before call the JDK without saying so.
-            reset: self.attached,
+            // Frames from before, and classes that are left out, call the JDK without saying so.
+            reset: self.attached
+                || !self.options.include.is_empty()
+                || !self.options.exclude.is_empty(),
             is_jdk,
             exclude: if jdk { jdk::stays_plain } else { jdk::nothing },
         };
@@ -359,7 +364,10 @@ fn record(
     let skipped = done.skipped.iter().map(|s| SkippedSite {
         method: place(s.method),
         bci: s.bci,
-        reason: s.reason.to_owned(),
+        reason: match s.calls {
+            true => s.reason.to_owned(),
+            false => format!("{}{CALLS_UNKNOWN}", s.reason),
+        },
     });
     let skipped = skipped.collect();
     SiteClass {

@@ -9,6 +9,7 @@ use borescope_spool::sites::Cause;
 use std::ffi::c_void;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -24,21 +25,37 @@ const MOST_BYTES: u64 = 64;
 /// How long a client may take to say what it wants, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// On its way to the thread.
-static LISTENER: Mutex<Option<UnixListener>> = Mutex::new(None);
+/// How long the end of the JVM waits for the thread.
+const LAST_PATIENCE: Duration = Duration::from_millis(200);
+
+/// On their way to the thread: the socket, and what tells it to end.
+static ENDS: Mutex<Option<(UnixListener, UnixStream)>> = Mutex::new(None);
 
 /// Opens the socket and starts the thread; false = it cannot be (snapshots at the end still work).
 pub fn start(state: &State, jni: Jni, dir: &Path) -> bool {
-    let Ok(listener) = bind(dir) else {
+    let (Ok(listener), Ok((ours, its))) = (bind(dir), UnixStream::pair()) else {
         return false;
     };
-    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    *ENDS.lock().unwrap_or_else(PoisonError::into_inner) = Some((listener, its));
+    *state.thread() = Some(ours);
     let thread = jni.new_thread(c"borescope");
     let started = !thread.is_null() && state.jvmti.run_thread(thread, serve);
     if !started {
+        *state.thread() = None;
         let _ = fs::remove_file(dir.join(NAME));
     }
     started
+}
+
+/// Ends the thread, before the VM ends: that waits 300 ms for a thread that it finds in native code (vmOperations.cpp,
+/// `wait_for_threads_in_native_to_block`).
+pub fn end(state: &State) {
+    if let Some(mut thread) = state.thread().take() {
+        let _ = thread.shutdown(Shutdown::Write);
+        // The thread's end of the pair goes with it. Where it waits for a collection that will never be, we do not wait for it.
+        let _ = thread.set_read_timeout(Some(LAST_PATIENCE));
+        let _ = thread.read(&mut [0]);
+    }
 }
 
 fn bind(dir: &Path) -> io::Result<UnixListener> {
@@ -51,26 +68,24 @@ fn bind(dir: &Path) -> io::Result<UnixListener> {
 }
 
 unsafe extern "system" fn serve(_: JvmtiEnv, jni: JniEnv, _: *mut c_void) {
-    let listener = LISTENER
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    let (Some(state), Some(listener)) = (STATE.get(), listener) else {
+    let ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (Some(state), Some((listener, end))) = (STATE.get(), ends) else {
         return;
     };
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        serve_all(state, Jni::new(jni), &listener);
+        serve_all(state, Jni::new(jni), &listener, &end);
     }));
 }
 
-fn serve_all(state: &State, jni: Jni, listener: &UnixListener) {
+fn serve_all(state: &State, jni: Jni, listener: &UnixListener, end: &UnixStream) {
     let every = state.options.sites.every;
     let every = every.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
     let mut next = every.map(|every| Instant::now() + every);
     loop {
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
-        match wait(listener, left) {
-            Ok(true) => {
+        match wait(listener, end, left) {
+            Ok(Heard::End) | Err(_) => return,
+            Ok(Heard::Client) => {
                 if let Ok((client, _)) = listener.accept() {
                     // A client that goes away is no concern of ours.
                     let _ = answer(state, jni, client);
@@ -79,8 +94,7 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener) {
                     }
                 }
             }
-            Ok(false) => {}
-            Err(_) => return,
+            Ok(Heard::Nothing) => {}
         }
         if let (Some(due), Some(every)) = (next, every) {
             if Instant::now() >= due {
@@ -91,25 +105,35 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener) {
     }
 }
 
-/// Waits for a client; false = none has come in that time, or a signal has.
-fn wait(listener: &UnixListener, time: Option<Duration>) -> io::Result<bool> {
-    let mut poll = libc::pollfd {
-        fd: listener.as_raw_fd(),
+/// What [`wait`] has waited for.
+enum Heard {
+    Client,
+    End,
+    Nothing,
+}
+
+/// Waits for a client, the end, or so long.
+fn wait(listener: &UnixListener, end: &UnixStream, time: Option<Duration>) -> io::Result<Heard> {
+    let poll = |fd| libc::pollfd {
+        fd,
         events: libc::POLLIN,
         revents: 0,
     };
+    let mut polls = [poll(listener.as_raw_fd()), poll(end.as_raw_fd())];
     let ms = time.map_or(-1, |t| t.as_millis().min(3_600_000) as i32 + 1);
-    // SAFETY: one pollfd.
-    match unsafe { libc::poll(&mut poll, 1, ms) } {
-        -1 => {
-            let error = io::Error::last_os_error();
-            match error.kind() {
-                io::ErrorKind::Interrupted => Ok(false),
-                _ => Err(error),
-            }
-        }
-        n => Ok(n > 0),
+    // SAFETY: two pollfds.
+    if unsafe { libc::poll(polls.as_mut_ptr(), 2, ms) } < 0 {
+        let error = io::Error::last_os_error();
+        return match error.kind() {
+            io::ErrorKind::Interrupted => Ok(Heard::Nothing),
+            _ => Err(error),
+        };
     }
+    Ok(match polls.map(|p| p.revents != 0) {
+        [_, true] => Heard::End,
+        [true, _] => Heard::Client,
+        _ => Heard::Nothing,
+    })
 }
 
 fn answer(state: &State, jni: Jni, mut client: UnixStream) -> io::Result<()> {

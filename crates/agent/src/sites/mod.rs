@@ -27,6 +27,7 @@ use borescope_spool::sites::{Cause, Mode, Sites};
 use classes::Known;
 use snapshot::Snapshots;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::ptr::null_mut;
@@ -91,6 +92,8 @@ struct State {
     loaders: AtomicI64,
     collected: AtomicBool,
     snapshots: Mutex<Snapshots>,
+    /// Our end of what ends the control thread.
+    thread: Mutex<Option<UnixStream>>,
 }
 
 struct Spool {
@@ -167,6 +170,7 @@ fn prepare(jvmti: Jvmti, options: Options, attached: bool) -> Result<&'static St
         loaders: AtomicI64::new(FIRST_LOADER),
         collected: AtomicBool::new(false),
         snapshots: Mutex::default(),
+        thread: Mutex::default(),
     };
     let state = STATE.begin(state);
     let state = state.ok_or("loaded twice into one JVM; the second is ignored")?;
@@ -272,7 +276,10 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
 }
 
 unsafe extern "system" fn on_death(_: JvmtiEnv, jni: JniEnv) {
-    guard(|state| snapshot::end(state, Jni::new(jni)));
+    guard(|state| {
+        snapshot::end(state, Jni::new(jni));
+        control::end(state);
+    });
 }
 
 /// The thread that could not allocate comes here before it throws. It was at a place where it may wait for a collection, so it may as well wait
@@ -391,6 +398,10 @@ impl State {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<UnixStream>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn snapshots(&self) -> MutexGuard<'_, Snapshots> {
