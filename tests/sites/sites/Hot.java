@@ -77,6 +77,6 @@ class Hot {
         points();
         arrays();
         collections();
-        Keep.it(sum);
+        Keep.it(sum); // live: 1 java.lang.Long
     }
 }

@@ -144,7 +144,7 @@ class Leaks {
         }
         for (int i = 0; i < 5; i++) {
             try {
-                Keep.it(new Dies(i % 2 == 1).hashCode()); // live: 3 sites.Leaks$Dies
+                Keep.it(new Dies(i % 2 == 1).hashCode()); // live: 3 sites.Leaks$Dies, 3 java.lang.Integer
             } catch (IllegalArgumentException e) {
                 sum++;
             }

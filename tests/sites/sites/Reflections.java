@@ -48,8 +48,8 @@ class Reflections {
         Keep.it(Array.newInstance(int.class, 3)); // live: 1 int[]
         Keep.it(Array.newInstance(long.class, 2, 3)); // live: 1 long[][]
         Keep.it(Arrays.copyOf(new Made[2], 5)); // live: 1 sites.Reflections$Made[]
-        Keep.it(Arrays.copyOf(new char[2], 5)); // live: 1 char[]
-        Keep.it(Arrays.copyOfRange(new int[9], 2, 5)); // live: 1 int[]
+        Keep.it(Arrays.copyOf(new char[2], 5)); // jdk: 1 char[]
+        Keep.it(Arrays.copyOfRange(new int[9], 2, 5)); // jdk: 1 int[]
         MethodHandle handle = MethodHandles.lookup().findConstructor(Handled.class, MethodType.methodType(void.class));
         for (int i = 0; i < 5; i++) {
             Keep.it((Handled) handle.invokeExact());
