@@ -142,6 +142,7 @@ fn stop(state: &State, jni: Jni) {
     state.jvmti.disable(event::CLASS_FILE_LOAD_HOOK);
     state.restore_loaded(jni);
     snapshot::end_log(state);
+    *state.thread() = None; // That is this one.
     state.end();
 }
 
