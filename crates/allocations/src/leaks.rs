@@ -25,7 +25,7 @@ const OVERRIDABLE: u16 = 0x5;
 pub struct ClassSummary {
     name: Box<str>,
     super_name: Option<Box<str>>,
-    /// Declares a `finalize()` that does something: Object's constructor hands such objects to the collector (Object.<init>, RegisterFinalizersAtInit).
+    /// Declares a `finalize()` that does something: Object's constructor hands such objects to the collector (RegisterFinalizersAtInit).
     finalizes: bool,
     /// Constructors, and methods that they lead to.
     bodies: Vec<Body>,
