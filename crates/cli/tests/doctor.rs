@@ -65,10 +65,9 @@ fn the_sites_lens_is_tried_too() {
     std::fs::rename(both, &java).unwrap();
     let java = java.display().to_string();
     let ran = w.run(&["doctor", "--java", &java]);
-    let live = shop_heap(3).len();
     let words = format!(
-        "profiled 1 methods of a test program, found the lines of {} of {live} live objects",
-        live - 2
+        "profiled 1 methods of a test program, found the lines of {} live objects",
+        shop_heap(3).len() - 2
     );
     assert!(line(&ran.stdout, &java).contains(&words), "{ran:?}");
     // A lens that is off is said, and no failure.

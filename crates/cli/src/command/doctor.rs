@@ -102,7 +102,7 @@ fn check(java: &Path, library: Option<&Path>) -> Finding {
     let methods = trial(java, library).map_err(|e| format!("{name}: {e}"))?;
     // Path profiling is what doctor answers for; a JVM whose headers have no room for sites is no fault.
     let sites = match trial_of_sites(java, library) {
-        Ok((known, all)) => format!("found the lines of {known} of {all} live objects"),
+        Ok(known) => format!("found the lines of {known} live objects"),
         Err(e) => format!("the sites lens does not work ({e})"),
     };
     let untested = match identity.major() {
@@ -140,8 +140,8 @@ fn trial(java: &Path, library: &Path) -> Result<u64> {
     }
 }
 
-/// Takes a snapshot of a short run; returns of how many objects the line is known, and how many there are.
-fn trial_of_sites(java: &Path, library: &Path) -> Result<(u64, u64)> {
+/// Takes a snapshot of a short run; returns of how many objects the line is known.
+fn trial_of_sites(java: &Path, library: &Path) -> Result<u64> {
     let options = |out: &Path| agent::sites(out, &SiteOptions::default());
     let (profile, said) = profiled(java, library, options)?;
     let snapshot = match &profile {
@@ -149,9 +149,7 @@ fn trial_of_sites(java: &Path, library: &Path) -> Result<(u64, u64)> {
         Opened::Paths(_) => None,
     };
     match snapshot {
-        Some(snapshot) if snapshot.with_site.objects > 0 => {
-            Ok((snapshot.with_site.objects, snapshot.live.objects))
-        }
+        Some(snapshot) if snapshot.with_site.objects > 0 => Ok(snapshot.with_site.objects),
         _ => Err(cannot!("the agent counted nothing: {said}")),
     }
 }
