@@ -11,7 +11,7 @@ use crate::{probes, say, vm};
 use borescope_classfile::ClassFile;
 use borescope_spool::meta::{self, Counting, Record, Skipped};
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -300,27 +300,18 @@ unsafe extern "system" fn on_class_file_load(
     new_data: *mut *mut c_uchar,
 ) {
     guard(|state| {
-        if name.is_null() || data.is_null() {
-            return;
-        }
-        // SAFETY: the JVM passes a C string and `length` bytes.
-        let (name, bytes) = unsafe {
-            (
-                CStr::from_ptr(name).to_string_lossy(),
-                std::slice::from_raw_parts(data, length as usize),
-            )
-        };
-        if !state.wants(Jni::new(jni), loader, &name) {
-            return;
-        }
-        if let Some(new) = state.transform(Jni::new(jni), loader, &name, bytes) {
-            if let Some(copy) = state.jvmti.copy_out(&new) {
-                // SAFETY: the JVM passes places for the result, which it takes over.
-                unsafe {
-                    *new_data = copy;
-                    *new_length = new.len() as c_int;
-                }
-            }
+        let jni = Jni::new(jni);
+        // SAFETY: these are the JVM's arguments.
+        unsafe {
+            state.jvmti.change_class(
+                name,
+                (data, length),
+                (new_data, new_length),
+                |name, bytes| {
+                    let wanted = state.wants(jni, loader, name);
+                    wanted.then(|| state.transform(jni, loader, name, bytes))?
+                },
+            );
         }
     });
 }

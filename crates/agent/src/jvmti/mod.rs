@@ -155,8 +155,39 @@ impl Jvmti {
         if rc == 0 { Ok(()) } else { Err(rc) }
     }
 
+    /// Answers the load hook: `change` gets name and bytes of the class, and gives new bytes if it has any.
+    ///
+    /// # Safety
+    /// The arguments are those of the JVM's call: name, bytes and their number, and the places for new ones.
+    pub unsafe fn change_class(
+        self,
+        name: *const c_char,
+        (data, length): (*const c_uchar, c_int),
+        (new_data, new_length): (*mut *mut c_uchar, *mut c_int),
+        change: impl FnOnce(&str, &[u8]) -> Option<Vec<u8>>,
+    ) {
+        if name.is_null() || data.is_null() {
+            return;
+        }
+        // SAFETY: the JVM passes a C string and `length` bytes.
+        let (name, bytes) = unsafe {
+            (
+                CStr::from_ptr(name).to_string_lossy(),
+                std::slice::from_raw_parts(data, length as usize),
+            )
+        };
+        let new = change(&name, bytes);
+        if let Some((new, copy)) = new.and_then(|new| Some((new.len(), self.copy_out(&new)?))) {
+            // SAFETY: the JVM passes places for the result, which it takes over.
+            unsafe {
+                *new_data = copy;
+                *new_length = new as c_int;
+            }
+        }
+    }
+
     /// Copies bytes into memory that the VM takes over (new class bytes).
-    pub fn copy_out(self, bytes: &[u8]) -> Option<*mut c_uchar> {
+    fn copy_out(self, bytes: &[u8]) -> Option<*mut c_uchar> {
         let mut out: *mut c_uchar = null_mut();
         // SAFETY: Allocate gives `len` writable bytes.
         unsafe {

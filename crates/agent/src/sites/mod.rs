@@ -26,7 +26,7 @@ use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Mode, Sites};
 use classes::Known;
 use snapshot::Snapshots;
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -336,27 +336,18 @@ unsafe extern "system" fn on_class_file_load(
     new_data: *mut *mut c_uchar,
 ) {
     guard(|state| {
-        if name.is_null() || data.is_null() {
-            return;
-        }
-        // SAFETY: the JVM passes a C string and `length` bytes.
-        let (name, bytes) = unsafe {
-            (
-                CStr::from_ptr(name).to_string_lossy(),
-                std::slice::from_raw_parts(data, length as usize),
-            )
-        };
         let jni = Jni::new(jni);
-        let whose = state.whose(jni, loader, &name);
-        let new = state.transform(jni, loader, &name, whose, bytes);
-        if let Some((new, copy)) =
-            new.and_then(|new| Some((new.len(), state.jvmti.copy_out(&new)?)))
-        {
-            // SAFETY: the JVM passes places for the result, which it takes over.
-            unsafe {
-                *new_data = copy;
-                *new_length = new as c_int;
-            }
+        // SAFETY: these are the JVM's arguments.
+        unsafe {
+            state.jvmti.change_class(
+                name,
+                (data, length),
+                (new_data, new_length),
+                |name, bytes| {
+                    let whose = state.whose(jni, loader, name);
+                    state.transform(jni, loader, name, whose, bytes)
+                },
+            );
         }
     });
 }

@@ -271,6 +271,7 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
         /// As a map does, whatever comes, past several growths.
         #[test]
         fn sums_are_right(objects in prop::collection::vec((0u32..300, 1u32..400, 1u64..9), 0..40_000)) {
