@@ -18,7 +18,15 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
 fn every_message_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
-    for room in ["agent", "attach", "cfg", "classfile", "cli", "profile", "report"] {
+    for room in [
+        "agent",
+        "attach",
+        "cfg",
+        "classfile",
+        "cli",
+        "profile",
+        "report",
+    ] {
         sources(&root.join("crates").join(room).join("src"), &mut files);
     }
     let mut code = String::new();
