@@ -1,5 +1,5 @@
 //! The agent: `libborescope.so`, loaded into the JVM by `-agentpath`. It instruments classes as they load, gives the probes
-//! their memory, and writes down how to decode what they count or mark. One lens at a time: [`paths`] or [`sites`]. The only room of borescope with `unsafe`.
+//! their memory, and writes down how to decode what they count or mark. One lens at a time: `paths` or `sites`. The only room of borescope with `unsafe`.
 //!
 //! Comes in: classes (ClassFileLoadHook), probe slow paths, thread ends. Goes out: a spool directory (`borescope_spool`). Must never
 //! happen here: an exception, a deadlock, a verify error or a crash in the application; when in doubt the class stays plain.
@@ -43,7 +43,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
 }
 
 /// Entry point in a JVM that runs (JVMTI specification, "Agent Start-Up in the Live Phase"). Gives 0 once the lens works; otherwise nothing is changed in
-/// the program, and who loads the agent reads why in a file ([`events::REFUSED`]), since the program's streams are its own.
+/// the program, and who loads the agent reads why in a file (`events::REFUSED`), since the program's streams are its own.
 ///
 /// # Safety
 /// Called by the JVM with its own pointers.
