@@ -427,7 +427,7 @@ fn in_short(reason: &str) -> &str {
     match reason {
         "vm or native" => "made by the VM, by native code or at start",
         "before attach, or vm or native" => "older than the attach, or made by the VM",
-        "hash taken first" => "hashed before they were marked",
+        "hash taken first" => "there at the start or hashed early",
         "header in a monitor" => "locked",
         other => other,
     }
@@ -442,7 +442,9 @@ fn in_words(reason: &str) -> &str {
         "before attach, or vm or native" => {
             "allocated before the agent was attached, by the VM or native code, or by code that is not marked (see the end)"
         }
-        "hash taken first" => "their identity hash was taken before they could be marked",
+        "hash taken first" => {
+            "they had an identity hash before they could be marked: there at the start (classes, strings and the JVM's archived objects), or hashed early"
+        }
         "header in a monitor" => "their header was in a monitor that could not be read",
         "foreign mark" => "their header holds what the agent never wrote",
         "site record lost" => "the record of their site was lost",
