@@ -122,18 +122,18 @@ impl Log {
     }
 
     /// The snapshots, in order.
-    pub fn snapshots(&self) -> Vec<&borescope_spool::sites::Snapshot> {
-        let of = |r| match r {
-            &Record::Snapshot(ref s) => Some(s),
+    pub fn snapshots<'a>(&'a self) -> Vec<&'a borescope_spool::sites::Snapshot> {
+        let of = |r: &'a Record| match r {
+            Record::Snapshot(s) => Some(s),
             _ => None,
         };
         self.records.iter().filter_map(of).collect()
     }
 
     /// What the agent had to say.
-    pub fn notices(&self) -> Vec<&str> {
-        let of = |r| match r {
-            &Record::Notice(ref n) => Some(n.as_str()),
+    pub fn notices<'a>(&'a self) -> Vec<&'a str> {
+        let of = |r: &'a Record| match r {
+            Record::Notice(n) => Some(n.as_str()),
             _ => None,
         };
         self.records.iter().filter_map(of).collect()
