@@ -8,6 +8,7 @@ mod counts;
 mod evaluation;
 mod grams;
 mod instructions;
+mod machine_code;
 mod page;
 mod replay;
 mod results;
@@ -39,6 +40,8 @@ enum Command {
     /// An engine on a file of streams: what `instructions` lets valgrind run
     #[command(hide = true)]
     Feed(instructions::FeedArgs),
+    /// What C2 makes of a method's innermost loops, plain and with probes (needs objdump)
+    MachineCode(machine_code::Args),
     /// How much longer a program takes that only says hello
     Startup(startup::Args),
     /// CPU of programs whose inner loops the JIT compiler vectorizes
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Command::Burst(args) => burst::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Feed(args) => instructions::feed(&args),
+        Command::MachineCode(args) => machine_code::run(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),
         Command::ThroughputInstrument { passes } => {
