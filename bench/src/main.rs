@@ -8,6 +8,7 @@ mod counts;
 mod evaluation;
 mod grams;
 mod instructions;
+mod machine_code;
 mod page;
 mod replay;
 mod results;
@@ -45,6 +46,8 @@ enum Command {
     SitesCost(sites_cost::Args),
     /// The sites lens: sites per class and collisions of identity hashes in traces (the seed's figures 11 and 12); page and plots go to docs/evaluation
     SitesFigures(sites_figures::Args),
+    /// What C2 makes of a method's innermost loops, plain and with probes (needs objdump)
+    MachineCode(machine_code::Args),
     /// How much longer a program takes that only says hello
     Startup(startup::Args),
     /// CPU of programs whose inner loops the JIT compiler vectorizes
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<()> {
         Command::Feed(args) => instructions::feed(&args),
         Command::SitesCost(args) => sites_cost::run(&args),
         Command::SitesFigures(args) => sites_figures::run(&args),
+        Command::MachineCode(args) => machine_code::run(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),
         Command::ThroughputInstrument { passes } => {
