@@ -124,7 +124,14 @@ impl KIpf {
             }
             made.push(forest.add_child(Node(above), id, count).0);
         }
-        Ok((forest, made))
+        let never = |v: &u32| {
+            let slot = &forest.slots[*v as usize];
+            slot.count == 0 && slot.first == NONE
+        };
+        match made.iter().position(never) {
+            Some(at) => Err(Error::Never(at)),
+            None => Ok((forest, made)),
+        }
     }
 
     /// k: the length of the longest n-grams.

@@ -170,14 +170,15 @@ proptest! {
     fn any_edges_and_nodes_are_taken_without_panic(
         k in ks(),
         edges in prop::collection::vec((prop::collection::vec(0u32..4, 0..80), 0u32..4, any::<u64>()), 0..20),
-        nodes in prop::collection::vec((prop::option::of(0u32..30), any::<u32>(), any::<u64>()), 0..30),
+        nodes in prop::collection::vec((prop::option::of(0u32..30), any::<u32>(), prop_oneof![0..2u64, any::<u64>()]), 0..30),
     ) {
         let forest = KIpf::from_edges(k, edges.iter().map(|(w, id, n)| (w, *id, *n))).unwrap();
         // Windows that no edge leads to are made with count 0, which the check reports.
         let _ = forest.check();
         prop_assert_eq!(forest.total(), edges.iter().fold(0u64, |sum, e| sum.saturating_add(e.2)));
         if let Ok(forest) = KIpf::from_nodes(k, nodes) {
-            let _ = (forest.check(), forest.edges().count(), forest.nodes().count());
+            let _ = (forest.check(), forest.edges().count());
+            prop_assert_eq!(forest.nodes().count(), forest.len());
         }
     }
 }
@@ -300,6 +301,10 @@ fn limits_are_errors_or_lost() {
     assert_eq!(
         KIpf::from_nodes(1, [(None, 1, 1), (Some(0), 1, 1)]),
         Err(Error::Length(2, 1))
+    );
+    assert_eq!(
+        KIpf::from_nodes(2, [(None, 1, 0), (Some(0), 2, 1), (Some(0), 3, 0)]),
+        Err(Error::Never(2))
     );
     let stream = [vec![1, 7, 1, u32::MAX]];
     let dense = fed(Automaton::with_rows(2, Some(2)).unwrap(), &stream);
