@@ -150,7 +150,7 @@ impl<'a> ClassFile<'a> {
         for _ in 0..r.u2()? {
             r.take(6)?;
             for _ in 0..r.u2()? {
-                r.attribute()?;
+                class.attribute(&mut r)?;
             }
         }
         let methods = r.u2()?;
@@ -162,12 +162,12 @@ impl<'a> ClassFile<'a> {
             class.methods.push(method);
         }
         for _ in 0..r.u2()? {
-            let (name, contents) = r.attribute()?;
-            match (class.utf8_bytes(name), contents) {
-                (Some(b"SourceFile"), &[hi, lo]) => {
+            let (_, name, contents) = class.attribute(&mut r)?;
+            match (name, contents) {
+                (b"SourceFile", &[hi, lo]) => {
                     class.source_file = Some(u16::from_be_bytes([hi, lo]));
                 }
-                (Some(b"BootstrapMethods"), contents) => class.bootstraps = contents,
+                (b"BootstrapMethods", contents) => class.bootstraps = contents,
                 _ => {}
             }
         }
@@ -175,6 +175,14 @@ impl<'a> ClassFile<'a> {
             return Err(Error::Format("bytes after the end of the class"));
         }
         Ok(class)
+    }
+
+    /// The next attribute: index of its name, name, contents. A name that is no constant of the class is an error, as the JVM says (JVMS 4.7):
+    /// constants that are appended later could give it a meaning.
+    fn attribute(&self, r: &mut Reader<'a>) -> Result<(u16, &'a [u8], &'a [u8]), Error> {
+        let (index, contents) = r.attribute()?;
+        let name = self.utf8_bytes(index).ok_or(Error::PoolIndex(index))?;
+        Ok((index, name, contents))
     }
 
     fn read_method(&self, r: &mut Reader<'a>) -> Result<Method<'a>, Error> {
@@ -190,10 +198,8 @@ impl<'a> ClassFile<'a> {
         };
         for _ in 0..r.u2()? {
             let at = r.at();
-            let (name, contents) = r.attribute()?;
-            if self.utf8_bytes(name) == Some(b"Code")
-                && method.code.replace(self.read_code(at, contents)?).is_some()
-            {
+            let (_, name, contents) = self.attribute(r)?;
+            if name == b"Code" && method.code.replace(self.read_code(at, contents)?).is_some() {
                 return Err(Error::Format("method with two Code attributes"));
             }
         }
@@ -225,16 +231,16 @@ impl<'a> ClassFile<'a> {
             lines_name: 0,
         };
         for _ in 0..attribute_count {
-            let (name, _) = r.attribute()?;
-            match self.utf8_bytes(name) {
-                Some(b"StackMapTable") if code.has_stack_map => {
+            let (index, name, _) = self.attribute(&mut r)?;
+            match name {
+                b"StackMapTable" if code.has_stack_map => {
                     return Err(Error::Format("code with two StackMapTable attributes"));
                 }
-                Some(b"StackMapTable") => code.has_stack_map = true,
-                Some(b"LineNumberTable") if ![0, name].contains(&code.lines_name) => {
+                b"StackMapTable" => code.has_stack_map = true,
+                b"LineNumberTable" if ![0, index].contains(&code.lines_name) => {
                     return Err(Error::Format("LineNumberTable named by two constants"));
                 }
-                Some(b"LineNumberTable") => code.lines_name = name,
+                b"LineNumberTable" => code.lines_name = index,
                 _ => {}
             }
         }
@@ -428,15 +434,24 @@ fn read_pool(r: &mut Reader) -> Result<Vec<u32>, Error> {
     while pool.len() < count {
         pool.push(u32::try_from(r.at()).map_err(|_| Error::Format("file of more than 4 GB"))?);
         let tag = r.u1()?;
-        let len = match tag {
-            UTF8 => usize::from(r.u2()?),
-            3 | 4 | 9..=12 | 17 | 18 => 4,
-            5 | 6 => 8,
-            CLASS | 8 | 16 | 19 | 20 => 2,
-            15 => 3,
+        // Where the indices of other constants are.
+        let (len, refers) = match tag {
+            UTF8 => (usize::from(r.u2()?), 0..0),
+            3 | 4 => (4, 0..0),
+            9..=12 => (4, 0..4),
+            17 | 18 => (4, 2..4),
+            5 | 6 => (8, 0..0),
+            CLASS | 8 | 16 | 19 | 20 => (2, 0..2),
+            15 => (3, 1..3),
             _ => return Err(Error::PoolTag(tag)),
         };
-        r.take(len)?;
+        // Constants that are appended later could give an index beyond the pool a meaning.
+        for index in r.take(len)?[refers].chunks_exact(2) {
+            let index = u16::from_be_bytes([index[0], index[1]]);
+            if !(1..count).contains(&usize::from(index)) {
+                return Err(Error::PoolIndex(index));
+            }
+        }
         if matches!(tag, 5 | 6) {
             pool.push(0);
         }

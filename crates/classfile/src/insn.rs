@@ -346,6 +346,19 @@ impl Iterator for Insns<'_> {
     }
 }
 
+/// The constant that the instruction at `bci` names, if it names one.
+pub fn constant(code: &[u8], bci: usize) -> Option<u16> {
+    let byte = |at: usize| code.get(at).copied();
+    match byte(bci)? {
+        LDC => byte(bci + 1).map(u16::from),
+        // ldc_w, ldc2_w; fields, invocations; new; anewarray; checkcast, instanceof; multianewarray.
+        LDC_W | LDC2_W | 178..=187 | 189 | 192 | 193 | 197 => {
+            Some(u16::from_be_bytes([byte(bci + 1)?, byte(bci + 2)?]))
+        }
+        _ => None,
+    }
+}
+
 /// Where control can go after an instruction, other than to an exception handler. All targets lie inside the code (but may
 /// point into the middle of an instruction: whoever knows the instruction starts checks that).
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ mod generate;
 #[path = "support/mod.rs"]
 mod support;
 
-use borescope_classfile::insn::ICONST_0;
-use borescope_classfile::{ClassFile, MethodEdit, Splicer};
+use borescope_classfile::insn::{ICONST_0, constant, insn_len, insns};
+use borescope_classfile::{ClassFile, Error, MethodEdit, Plain, Splicer};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -100,4 +100,56 @@ fn undamaged_classes_are_read() {
     for bytes in support::data() {
         assert!(use_it(&bytes).unwrap());
     }
+}
+
+/// What names a constant beyond the pool must not come to name one that is appended.
+#[test]
+fn constants_beyond_the_pool_are_refused() {
+    let mut poked = [0; 3];
+    for good in support::data() {
+        let class = ClassFile::parse(&good).unwrap();
+        let beyond = Error::PoolIndex(class.pool_count());
+        let with_beyond = |at: usize| {
+            let mut bytes = good.clone();
+            bytes[at..at + 2].copy_from_slice(&class.pool_count().to_be_bytes());
+            bytes
+        };
+        // javac's first constant is a Methodref: tag, class, name and type.
+        if good[10] == 10 {
+            assert_eq!(
+                ClassFile::parse(&with_beyond(11)).err(),
+                Some(beyond.clone())
+            );
+            poked[0] += 1;
+        }
+        for (i, method) in class.methods().iter().enumerate() {
+            let Some(code) = method.code() else { continue };
+            let at = code.code.as_ptr() as usize - good.as_ptr() as usize;
+            // The attribute: name, length, stack, locals, length of the code, code (JVMS 4.7.3).
+            assert_eq!(
+                ClassFile::parse(&with_beyond(at - 14)).err(),
+                Some(beyond.clone())
+            );
+            poked[1] += 1;
+            for (bci, _) in insns(code.code).map(Result::unwrap) {
+                let bci = usize::from(bci);
+                if insn_len(code.code, bci).unwrap() < 3 || constant(code.code, bci).is_none() {
+                    continue;
+                }
+                let bytes = with_beyond(at + bci + 1);
+                let class = ClassFile::parse(&bytes).unwrap();
+                let mut splicer = Splicer::new(&class);
+                let marker = support::marker(&mut splicer).unwrap();
+                let mut edit = MethodEdit::default();
+                if support::heavy_edit(&class, i, &marker, &mut edit).is_ok() {
+                    assert_eq!(
+                        splicer.edit(i, &edit),
+                        Err(Plain::Malformed(beyond.clone()))
+                    );
+                    poked[2] += 1;
+                }
+            }
+        }
+    }
+    assert!(poked.iter().all(|n| *n > 3), "{poked:?}");
 }

@@ -50,8 +50,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::Error;
-use crate::class::ClassFile;
-use crate::mutf8;
+use crate::class::{ClassFile, Code};
+use crate::{insn, mutf8};
 use copy::Copied;
 use layout::Layout;
 
@@ -100,6 +100,24 @@ pub enum Plain {
     /// An insertion at a place that does not exist, such as in the middle of an instruction.
     #[error("no place for an insertion at bci {0}")]
     BadInsertion(u16),
+}
+
+/// Refuses code that names a constant which the class does not have: one that is appended could make it good, where the JVM refuses it.
+fn known_constants(class: &ClassFile<'_>, code: &Code<'_>) -> Result<(), Error> {
+    let within = |index: u16| match index < class.pool_count() {
+        true => Ok(()),
+        false => Err(Error::PoolIndex(index)),
+    };
+    for entry in code.exceptions() {
+        within(entry.catch_type)?;
+    }
+    for item in insn::insns(code.code) {
+        let (bci, _) = item?;
+        if let Some(index) = insn::constant(code.code, usize::from(bci)) {
+            within(index)?;
+        }
+    }
+    Ok(())
 }
 
 impl From<Error> for Plain {
@@ -386,6 +404,7 @@ impl<'a> Splicer<'a> {
         let class = self.class;
         let method = class.methods().get(method).ok_or(Plain::NoCode)?;
         let code = method.code().ok_or(Plain::NoCode)?;
+        known_constants(class, &code)?;
         let extra_slots: usize = edit
             .extra_locals
             .iter()
