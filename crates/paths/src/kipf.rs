@@ -124,9 +124,13 @@ impl KIpf {
             }
             made.push(forest.add_child(Node(above), id, count).0);
         }
+        // What is listed, and what it ends with: that is made with it.
         let never = |v: &u32| {
-            let slot = &forest.slots[*v as usize];
-            slot.count == 0 && slot.first == NONE
+            let mut ends =
+                std::iter::successors(Some(*v), |&v| Some(forest.slots[v as usize].link))
+                    .take_while(|&v| v != ROOT)
+                    .map(|v| &forest.slots[v as usize]);
+            ends.any(|slot| slot.count == 0 && slot.first == NONE)
         };
         match made.iter().position(never) {
             Some(at) => Err(Error::Never(at)),

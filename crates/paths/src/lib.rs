@@ -37,8 +37,8 @@ pub enum Error {
     /// A node names a parent that does not come before it.
     #[error("node {0} names parent {1}, which does not come before it")]
     Parent(usize, u32),
-    /// A node of a listing has neither a count nor children.
-    #[error("node {0} never occurred, nor did anything below it")]
+    /// A node of a listing, or an n-gram that it ends with, has neither a count nor children.
+    #[error("node {0}, or what it ends with, never occurred, nor did anything below it")]
     Never(usize),
     /// The children of a node, or its extensions to the left, occur more often than the node itself.
     #[error("n-gram {gram:?} has count {count}, less than the {sum} of its {side}")]

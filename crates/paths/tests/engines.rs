@@ -303,8 +303,16 @@ fn limits_are_errors_or_lost() {
         Err(Error::Length(2, 1))
     );
     assert_eq!(
-        KIpf::from_nodes(2, [(None, 1, 0), (Some(0), 2, 1), (Some(0), 3, 0)]),
-        Err(Error::Never(2))
+        KIpf::from_nodes(
+            2,
+            [(None, 1, 0), (Some(0), 2, 1), (None, 2, 1), (Some(0), 3, 0)]
+        ),
+        Err(Error::Never(3))
+    );
+    // 1 2 occurred, but 2 did not.
+    assert_eq!(
+        KIpf::from_nodes(2, [(None, 1, 1), (Some(0), 2, 1)]),
+        Err(Error::Never(1))
     );
     let stream = [vec![1, 7, 1, u32::MAX]];
     let dense = fed(Automaton::with_rows(2, Some(2)).unwrap(), &stream);
