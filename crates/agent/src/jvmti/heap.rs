@@ -89,12 +89,12 @@ impl Jni {
     pub fn new_thread(self, name: &CStr) -> JObject {
         let class = self.find_class(c"java/lang/Thread");
         let text = self.new_string(name);
-        if class.is_null() || text.is_null() {
-            return null_mut();
-        }
+        let constructor = match class.is_null() {
+            true => null_mut(),
+            false => self.method(class, c"<init>", c"(Ljava/lang/String;)V"),
+        };
         let arguments = [JValue { object: text }];
-        let constructor = self.method(class, c"<init>", c"(Ljava/lang/String;)V");
-        let thread = if constructor.is_null() {
+        let thread = if constructor.is_null() || text.is_null() {
             null_mut()
         } else {
             // SAFETY: the constructor is Thread's; arguments as NewObjectA asks.

@@ -337,8 +337,11 @@ impl Jni {
         unsafe { call!(self.0, sys::jni::GET_OBJECT_CLASS, (JObject) -> JObject, object) }
     }
 
-    /// Drops a local reference.
+    /// Drops a local reference, if it is one (null).
     pub fn forget(self, object: JObject) {
+        if object.is_null() {
+            return;
+        }
         // SAFETY: `object` is a local reference of this frame, not used again.
         unsafe { call!(self.0, sys::jni::DELETE_LOCAL_REF, (JObject) -> (), object) }
     }
