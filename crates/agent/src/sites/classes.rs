@@ -109,7 +109,11 @@ impl State {
                 || !self.options.include.is_empty()
                 || !self.options.exclude.is_empty(),
             is_jdk,
-            exclude: if jdk { jdk::stays_plain } else { jdk::nothing },
+            exclude: if jdk {
+                jdk::stays_plain
+            } else {
+                |_, _, _| false
+            },
         };
         let key = (name.to_owned(), xxhash_rust::xxh3::xxh3_64(bytes));
         let known = self.known().get(&key).copied();

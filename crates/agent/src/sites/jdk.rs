@@ -3,7 +3,7 @@
 use crate::glob::Glob;
 
 /// Classes that the helper itself runs through, that switch threads under a running method, or that the VM knows by heart.
-pub const NEVER: [&str; 15] = [
+const NEVER: [&str; 15] = [
     "java/lang/Object",
     "java/lang/Thread",
     "java/lang/ThreadGroup",
@@ -36,11 +36,6 @@ pub fn stays_plain(class: &str, name: &str, _descriptor: &str) -> bool {
         "of" | "ofNullable" => class.starts_with("java/util/Optional"),
         _ => false,
     }
-}
-
-/// For classes of the application: nothing.
-pub fn nothing(_class: &str, _name: &str, _descriptor: &str) -> bool {
-    false
 }
 
 #[cfg(test)]
