@@ -101,10 +101,6 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
 
 unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
     guard(|state| {
-        if state.options.probe_only {
-            say("the agent loads and can change classes in this JVM");
-            return;
-        }
         if let Err(why) = begin(state, Jni::new(jni)) {
             say(&format!("{why}. The program runs without borescope"));
         }
