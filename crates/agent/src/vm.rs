@@ -143,3 +143,20 @@ pub fn loader_name(jvmti: Jvmti, jni: Jni, loader: JObject) -> String {
     jni.forget(class);
     class_name(&signature).unwrap_or_default().replace('/', ".")
 }
+
+/// All classes that a helper uses stay plain.
+#[cfg(test)]
+pub fn check_helper(bytes: &[u8], never: &[Glob]) {
+    let helper = borescope_classfile::ClassFile::parse(bytes).unwrap();
+    let mut used = 0;
+    for index in 1..u16::MAX {
+        // Fieldref, Methodref, InterfaceMethodref (JVMS 4.4.2)
+        if matches!(helper.constant_tag(index), Some(9..=11)) {
+            let class = helper.member_class_bytes(index).unwrap();
+            let class = std::str::from_utf8(class).unwrap();
+            assert!(never.iter().any(|g| g.matches(class)), "{class}");
+            used += 1;
+        }
+    }
+    assert!(used > 20, "{used}");
+}
