@@ -295,7 +295,9 @@ impl Walker {
 
     /// Control goes to `bci`, with the stack as it is or (handlers) with only what was thrown.
     fn flow_to(&mut self, bci: u16, thrown: bool) -> Result<(), Stop> {
-        let index = self.target[usize::from(bci)] as usize - 1;
+        // Code that is entered in the middle of an instruction jumps to where nobody has looked for targets.
+        let target = self.target[usize::from(bci)].checked_sub(1);
+        let index = target.ok_or(Stop::Malformed)? as usize;
         let stack = if thrown { &[ANY][..] } else { &self.stack[..] };
         let Some(state) = &mut self.states[index] else {
             let at = self.values.len();
