@@ -176,6 +176,11 @@ impl Walker {
         Ok(())
     }
 
+    /// Whether control can come to an instruction of the method last walked from elsewhere than the one before.
+    pub(crate) fn is_target(&self, bci: u16) -> bool {
+        self.target[usize::from(bci)] != 0
+    }
+
     fn find_targets(&mut self, code: &Code<'_>) -> Result<(), Stop> {
         let bytes = code.code;
         self.target.clear();

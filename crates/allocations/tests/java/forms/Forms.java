@@ -61,6 +61,8 @@ public class Forms {
         int[] large = new int[65]; // [I
         int[] unknown = new int[n]; // [I
         sum += small[1] + large.length + unknown[0];
+        int[] either = new int[n > 1 ? 65 : 1]; // [I
+        sum += either.length;
         sink = many("a", "b"); // [Ljava.lang.String;
     }
 
