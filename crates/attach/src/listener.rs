@@ -117,11 +117,12 @@ fn wake(
     if there() {
         return Ok(());
     }
-    if target.alive()?.stopped {
+    let status = target.alive()?;
+    if status.stopped {
         return Err(Error::Stopped(target.pid));
     }
-    if !target.alive()?.quit_pending {
-        (target.quit)().map_err(|_| Error::Ended(target.pid))?;
+    if !status.quit_pending {
+        (target.quit)().map_err(|error| target.no_signal(error))?;
     }
     // One signal, never a second: see above.
     while !there() {
@@ -145,6 +146,18 @@ fn wake(
 impl Target {
     fn alive(&self) -> Result<crate::target::Status> {
         self.status()?.ok_or(Error::Ended(self.pid))
+    }
+
+    /// Why SIGQUIT could not be sent: it has ended, or we may not (root without CAP_KILL).
+    fn no_signal(&self, error: io::Error) -> Error {
+        if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) {
+            return Error::Ended(self.pid);
+        }
+        Error::NoAccess {
+            pid: self.pid,
+            path: self.dir.clone(),
+            error,
+        }
     }
 }
 

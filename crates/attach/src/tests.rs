@@ -415,6 +415,21 @@ fn an_agent_that_does_not_come_back() {
 }
 
 #[test]
+fn a_signal_that_may_not_be_sent() {
+    let fake = Fake::new(17);
+    for (errno, expected) in [
+        (rustix::io::Errno::SRCH, "has ended meanwhile"),
+        (rustix::io::Errno::PERM, "Operation not permitted"),
+    ] {
+        let mut target = fake.target(b"");
+        target.quit = Box::new(move || Err(errno.into()));
+        let said = message(loads(&fake, &target, LONG));
+        assert!(said.contains(expected), "{said}");
+        fake.left(&[]);
+    }
+}
+
+#[test]
 fn a_full_queue_is_no_answer() {
     let fake = Fake::new(17);
     let target = fake.target(b"");
