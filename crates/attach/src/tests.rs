@@ -414,6 +414,21 @@ fn an_agent_that_does_not_come_back() {
     assert!(message(loads(&fake, &target, SHORT)).contains("left over from another JVM"));
 }
 
+/// What HotSpot does with a client whose user or group it does not like: it reads nothing.
+#[test]
+fn a_jvm_that_hangs_up() {
+    let fake = Fake::new(17);
+    let target = fake.target(b"");
+    let listener = UnixListener::bind(fake.socket()).unwrap();
+    let jvm = thread::spawn(move || drop(listener.accept().unwrap()));
+    let said = message(loads(&fake, &target, LONG));
+    jvm.join().unwrap();
+    assert!(
+        said.contains("closed the connection without a word"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_signal_that_may_not_be_sent() {
     let fake = Fake::new(17);
