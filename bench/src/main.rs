@@ -1,5 +1,5 @@
-//! Reproduces every figure of README and docs: `cargo run --release -p borescope-bench -- COMMAND`, progress on standard error. Needs
-//! what `tests/fetch` fetches and a machine that does nothing else: or what else it does takes a lock (`run::Runner::new`).
+//! Reproduces the times of README and docs; other figures there name their command, or say that there is none: `cargo run --release -p borescope-bench --
+//! COMMAND`, progress on standard error. Needs what `tests/fetch` fetches and a machine that does nothing else: or what else it does takes a lock (`run::Runner::new`).
 
 mod bounded;
 mod burst;

@@ -177,7 +177,12 @@ impl Runner {
 
 /// The lock on `file`, once nobody else has it.
 fn alone(file: &Path) -> Result<Flock<File>> {
-    let open = File::create(file).with_context(|| file.display().to_string())?;
+    // Whatever it holds stays.
+    let open = File::options()
+        .append(true)
+        .create(true)
+        .open(file)
+        .with_context(|| file.display().to_string())?;
     Flock::lock(open, FlockArg::LockExclusive)
         .map_err(|(_, errno)| errno)
         .with_context(|| file.display().to_string())

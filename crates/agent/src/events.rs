@@ -73,9 +73,6 @@ unsafe fn begin(vm: JavaVm, options: Options) -> Result<(), String> {
     let jvmti = suitable(found)?;
     // SAFETY: by contract.
     let jni = unsafe { Jni::of(vm) }.ok_or("this JVM has no JNI 10")?;
-    if options.probe_only {
-        return Ok(());
-    }
     match options.lens {
         Lens::Paths => Err("the paths lens cannot be attached in this version: start the program with it, `borescope paths -- java ...`".into()),
         Lens::Sites => sites::attach(jvmti, jni, options),

@@ -70,8 +70,6 @@ pub struct Options {
     pub one_in: Option<u32>,
     /// What the choice of activations follows from; `None` = the system's randomness.
     pub seed: Option<u64>,
-    /// Only check that the agent can start; instrument nothing.
-    pub probe_only: bool,
 }
 
 impl Options {
@@ -97,7 +95,6 @@ impl Options {
             rows: DEFAULT_ROWS,
             one_in: None,
             seed: None,
-            probe_only: false,
         };
         // What only one lens knows, as far as it was given.
         let (mut of_paths, mut of_sites) = (None, None);
@@ -190,7 +187,6 @@ impl Options {
                         )
                     })?);
                 }
-                "probe" => o.probe_only = true,
                 _ => {
                     return Err(format!(
                         "unknown agent option `{key}`; known: lens, out, include, exclude; lens=paths: k, engine, branches, straight, memory, rows, burst, seed; \
@@ -218,7 +214,7 @@ impl Options {
         if matches!(o.engine, Engine::BlppHash | Engine::BlppDense) {
             o.k = 1;
         }
-        if o.out.is_empty() && !o.probe_only {
+        if o.out.is_empty() {
             o.out = format!("borescope-{}.borescope", std::process::id());
         }
         Ok(o)

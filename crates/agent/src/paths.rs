@@ -101,10 +101,6 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
 
 unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
     guard(|state| {
-        if state.options.probe_only {
-            say("the agent loads and can change classes in this JVM");
-            return;
-        }
         if let Err(why) = begin(state, Jni::new(jni)) {
             say(&format!("{why}. The program runs without borescope"));
         }
@@ -182,50 +178,17 @@ fn random() -> u64 {
 
 /// Classes that were there before the load hook was on: JDK classes asked for, and classes of agents that came first.
 fn instrument_loaded(state: &State, jni: Jni) {
-    let mut wanted = Vec::new();
-    for class in state.jvmti.loaded_classes() {
-        let keep = state.jvmti.signature(class).is_some_and(|signature| {
-            let Some(name) = signature
-                .strip_prefix('L')
-                .and_then(|s| s.strip_suffix(';'))
-            else {
-                return false;
-            };
-            let Some(loader) = state.jvmti.loader(class) else {
-                return false;
-            };
-            let yes = !name.contains('.') && state.wants(jni, loader, name);
-            if !loader.is_null() {
-                jni.forget(loader);
-            }
-            if yes && !state.jvmti.is_modifiable(class) {
-                state.skip_class(name, "the JVM does not let agents change this class");
-                return false;
-            }
-            yes
-        });
-        if keep {
-            wanted.push(class);
-        } else {
-            jni.forget(class);
-        }
-    }
-    // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
-    if !wanted.is_empty() && state.jvmti.retransform(&wanted).is_err() {
-        for &class in &wanted {
-            if let Err(code) = state.jvmti.retransform(&[class]) {
-                let signature = state.jvmti.signature(class).unwrap_or_default();
-                let name = signature.trim_start_matches('L').trim_end_matches(';');
-                state.skip_class(
-                    name,
-                    &format!("the JVM refuses to retransform it (JVMTI error {code})"),
-                );
-            }
-        }
-    }
-    for class in wanted {
-        jni.forget(class);
-    }
+    let is_wanted = |name: &str, class| {
+        let Some(loader) = state.jvmti.loader(class) else {
+            return false;
+        };
+        let yes = state.wants(jni, loader, name);
+        jni.forget(loader);
+        yes
+    };
+    vm::retransform(state.jvmti, jni, usize::MAX, is_wanted, |name, why| {
+        state.skip_class(name, why);
+    });
 }
 
 unsafe extern "system" fn on_death(_: JvmtiEnv, _: JniEnv) {
@@ -281,9 +244,7 @@ unsafe extern "system" fn on_class_prepare(
                 });
             }
         }
-        if !loader.is_null() {
-            jni.forget(loader);
-        }
+        jni.forget(loader);
     });
 }
 
@@ -332,12 +293,7 @@ impl State {
     }
 
     fn skip_class(&self, name: &str, reason: &str) {
-        self.log(&Record::Skipped(Skipped {
-            class: name.to_owned(),
-            method: String::new(),
-            descriptor: String::new(),
-            reason: reason.to_owned(),
-        }));
+        self.log(&Record::Skipped(Skipped::class(name, reason)));
     }
 
     /// Whether a class is to be instrumented: named by an include, or not of the JDK; not excluded.
@@ -452,18 +408,7 @@ mod tests {
     /// Else a probe in such a class would call itself without end.
     #[test]
     fn the_helper_uses_no_class_that_may_have_probes() {
-        let helper = ClassFile::parse(probes::HELPER_CLASS).unwrap();
         let never: Vec<Glob> = NEVER.iter().map(|g| Glob::new(g)).collect();
-        let mut used = 0;
-        for index in 1..u16::MAX {
-            // Fieldref, Methodref, InterfaceMethodref (JVMS 4.4.2)
-            if matches!(helper.constant_tag(index), Some(9..=11)) {
-                let class = helper.member_class_bytes(index).unwrap();
-                let class = std::str::from_utf8(class).unwrap();
-                assert!(never.iter().any(|g| g.matches(class)), "{class}");
-                used += 1;
-            }
-        }
-        assert!(used > 20, "{used}");
+        vm::check_helper(probes::HELPER_CLASS, &never);
     }
 }

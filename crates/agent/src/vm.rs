@@ -86,6 +86,53 @@ pub fn is_jdk(jvmti: Jvmti, jni: Jni, loader: JObject, name: &str) -> bool {
     module_name.starts_with("java.") || module_name.starts_with("jdk.")
 }
 
+/// The name in a class's signature, with slashes; `None`: an array, or a primitive type.
+pub fn class_name(signature: &str) -> Option<&str> {
+    signature.strip_prefix('L')?.strip_suffix(';')
+}
+
+/// Sends the loaded classes through the load hook, so many at once, that are wanted by name (with slashes) and class. `refused` hears of those
+/// that stay as they are, and why.
+pub fn retransform(
+    jvmti: Jvmti,
+    jni: Jni,
+    at_once: usize,
+    is_wanted: impl Fn(&str, JObject) -> bool,
+    refused: impl Fn(&str, &str),
+) {
+    let (mut wanted, mut names) = (Vec::new(), Vec::new());
+    for class in jvmti.loaded_classes() {
+        let signature = jvmti.signature(class).unwrap_or_default();
+        // With a dot: a hidden class.
+        let name =
+            class_name(&signature).filter(|name| !name.contains('.') && is_wanted(name, class));
+        match name {
+            Some(name) if jvmti.is_modifiable(class) => {
+                wanted.push(class);
+                names.push(name.to_owned());
+                continue;
+            }
+            Some(name) => refused(name, "the JVM does not let agents change this class"),
+            None => {}
+        }
+        jni.forget(class);
+    }
+    for (batch, names) in wanted.chunks(at_once).zip(names.chunks(at_once)) {
+        // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
+        if jvmti.retransform(batch).is_err() {
+            for (&class, name) in batch.iter().zip(names) {
+                if let Err(code) = jvmti.retransform(&[class]) {
+                    let why = format!("the JVM refuses to retransform it (JVMTI error {code})");
+                    refused(name, &why);
+                }
+            }
+        }
+    }
+    for class in wanted {
+        jni.forget(class);
+    }
+}
+
 /// Class of a loader, as records name it.
 pub fn loader_name(jvmti: Jvmti, jni: Jni, loader: JObject) -> String {
     if loader.is_null() {
@@ -94,8 +141,22 @@ pub fn loader_name(jvmti: Jvmti, jni: Jni, loader: JObject) -> String {
     let class = jni.class_of(loader);
     let signature = jvmti.signature(class).unwrap_or_default();
     jni.forget(class);
-    signature
-        .trim_start_matches('L')
-        .trim_end_matches(';')
-        .replace('/', ".")
+    class_name(&signature).unwrap_or_default().replace('/', ".")
+}
+
+/// All classes that a helper uses stay plain.
+#[cfg(test)]
+pub fn check_helper(bytes: &[u8], never: &[Glob]) {
+    let helper = borescope_classfile::ClassFile::parse(bytes).unwrap();
+    let mut used = 0;
+    for index in 1..u16::MAX {
+        // Fieldref, Methodref, InterfaceMethodref (JVMS 4.4.2)
+        if matches!(helper.constant_tag(index), Some(9..=11)) {
+            let class = helper.member_class_bytes(index).unwrap();
+            let class = std::str::from_utf8(class).unwrap();
+            assert!(never.iter().any(|g| g.matches(class)), "{class}");
+            used += 1;
+        }
+    }
+    assert!(used > 20, "{used}");
 }

@@ -149,9 +149,12 @@ pub(crate) fn keeps_no_argument(member: &Member<'_>) -> bool {
                     | (b"indexOf" | b"lastIndexOf", b"(Ljava/lang/Object;)I")
             )
         }
-        b"java/util/Arrays" => {
-            matches!(member.name, b"fill" | b"copyOf" | b"copyOfRange")
-        }
+        b"java/util/Arrays" => match member.name {
+            b"copyOf" | b"copyOfRange" => true,
+            // What it fills an array of objects with is in the array then.
+            b"fill" => !member.descriptor.ends_with(b"Ljava/lang/Object;)V"),
+            _ => false,
+        },
         b"java/lang/String" => {
             matches!(member.name, b"<init>" | b"valueOf" | b"copyValueOf")
                 && member.descriptor.starts_with(b"([C")

@@ -266,19 +266,20 @@ impl Resolution {
         let first = if above { caller + 1 } else { 0 };
         let mut found = false;
         for at in first..self.chain.len() {
-            match self.chain[at].declares(key) {
-                // A package-private method is not overridden by one in another package.
-                Some(own) if !found || own => {
-                    found = true;
-                    self.reach(at, key);
-                }
-                _ => {}
+            let Some(own) = self.chain[at].declares(key) else {
+                continue;
+            };
+            // A package-private method is not overridden by one in another package.
+            if !found || own {
+                found = true;
+                self.reach(at, key);
             }
-            if found && at >= caller {
-                return Ok(());
+            // The one that the caller sees: what it overrides itself is never run.
+            if at >= caller {
+                break;
             }
         }
-        Err(Leaks)
+        if found { Ok(()) } else { Err(Leaks) }
     }
 }
 
@@ -331,6 +332,77 @@ mod tests {
             }
             let failure = "<init>(Ljava/lang/String;)V";
             assert!(!plainly_safe(&classes, "java/lang/Throwable", failure));
+        }
+    }
+
+    /// A class with `m()V`, if it declares that, and a constructor that calls such methods and constructors.
+    fn class(
+        name: &str,
+        above: Option<&str>,
+        m: Option<(bool, bool)>,
+        calls: &[(&str, &str)],
+    ) -> ClassSummary {
+        let body = |key: &str, leaks, calls| Body {
+            key: key.into(),
+            leaks,
+            calls,
+        };
+        let call = |&(class, key): &(&str, &str)| ThisCall {
+            class: class.into(),
+            key: key.into(),
+            exact: key.starts_with('<'),
+            above: false,
+        };
+        let mut bodies = vec![body("<init>()V", false, calls.iter().map(call).collect())];
+        bodies.extend(m.map(|(_, leaks)| body("m()V", leaks, Vec::new())));
+        ClassSummary {
+            name: name.into(),
+            super_name: above.map(Into::into),
+            finalizes: false,
+            bodies,
+            declared: m.map(|(own, _)| ("m()V".into(), own)).into_iter().collect(),
+        }
+    }
+
+    struct Known(Vec<Arc<ClassSummary>>);
+
+    impl Summaries for Known {
+        fn summary(&self, class: &str) -> Option<Arc<ClassSummary>> {
+            self.0.iter().find(|known| known.name() == class).cloned()
+        }
+    }
+
+    /// `a.A` and `a.B` are of one package, `b.C`, which declares `m()` anew, of another: B's constructor calls A's package-private one.
+    #[test]
+    fn a_method_of_the_same_name_in_another_package_overrides_nothing() {
+        for (own, leaks, expected) in [
+            (true, true, true),
+            (true, false, false),
+            // Overridden.
+            (false, true, false),
+        ] {
+            let known = Known(vec![
+                class(
+                    "b/C",
+                    Some("a/B"),
+                    Some((false, false)),
+                    &[("a/B", "<init>()V")],
+                )
+                .into(),
+                class(
+                    "a/B",
+                    Some("a/A"),
+                    None,
+                    &[("a/A", "<init>()V"), ("a/B", "m()V")],
+                )
+                .into(),
+                class("a/A", Some("java/lang/Object"), Some((own, leaks)), &[]).into(),
+            ]);
+            assert_eq!(
+                Resolver(&known).leaks("b/C", "()V"),
+                expected,
+                "{own} {leaks}"
+            );
         }
     }
 

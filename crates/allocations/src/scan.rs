@@ -401,7 +401,10 @@ impl<'a> Scanner<'a> {
         for candidate in candidates {
             let follow = followed.binary_search(&candidate.bci).ok();
             let local = follow.is_some_and(|i| i < FOLLOWED && leaves & (1 << i) == 0);
-            let local = local && candidate.may_be_local && !self.settings.local;
+            let array = matches!(candidate.op, NEWARRAY | ANEWARRAY);
+            // The constant before an array is its length only where control comes from there.
+            let joined = array && self.walker.is_target(candidate.bci);
+            let local = local && candidate.may_be_local && !joined && !self.settings.local;
             let site = self.sites.len() as u32;
             let first = found.marks.len();
             let mut constructor = String::new();

@@ -176,6 +176,11 @@ impl Walker {
         Ok(())
     }
 
+    /// Whether control can come to an instruction of the method last walked from elsewhere than the one before.
+    pub(crate) fn is_target(&self, bci: u16) -> bool {
+        self.target[usize::from(bci)] != 0
+    }
+
     fn find_targets(&mut self, code: &Code<'_>) -> Result<(), Stop> {
         let bytes = code.code;
         self.target.clear();
@@ -295,7 +300,9 @@ impl Walker {
 
     /// Control goes to `bci`, with the stack as it is or (handlers) with only what was thrown.
     fn flow_to(&mut self, bci: u16, thrown: bool) -> Result<(), Stop> {
-        let index = self.target[usize::from(bci)] as usize - 1;
+        // Code that is entered in the middle of an instruction jumps to where nobody has looked for targets.
+        let target = self.target[usize::from(bci)].checked_sub(1);
+        let index = target.ok_or(Stop::Malformed)? as usize;
         let stack = if thrown { &[ANY][..] } else { &self.stack[..] };
         let Some(state) = &mut self.states[index] else {
             let at = self.values.len();

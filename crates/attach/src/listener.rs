@@ -117,11 +117,12 @@ fn wake(
     if there() {
         return Ok(());
     }
-    if target.alive()?.stopped {
+    let status = target.alive()?;
+    if status.stopped {
         return Err(Error::Stopped(target.pid));
     }
-    if !target.alive()?.quit_pending {
-        (target.quit)().map_err(|_| Error::Ended(target.pid))?;
+    if !status.quit_pending {
+        (target.quit)().map_err(|error| target.no_signal(error))?;
     }
     // One signal, never a second: see above.
     while !there() {
@@ -145,6 +146,18 @@ fn wake(
 impl Target {
     fn alive(&self) -> Result<crate::target::Status> {
         self.status()?.ok_or(Error::Ended(self.pid))
+    }
+
+    /// Why SIGQUIT could not be sent: it has ended, or we may not (root without CAP_KILL).
+    fn no_signal(&self, error: io::Error) -> Error {
+        if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) {
+            return Error::Ended(self.pid);
+        }
+        Error::NoAccess {
+            pid: self.pid,
+            path: self.dir.clone(),
+            error,
+        }
     }
 }
 
@@ -284,8 +297,15 @@ fn talk(
         Duration::ZERO => Err(io::Error::from(ErrorKind::TimedOut)),
         left => Ok(Some(left)),
     };
+    // HotSpot hangs up on a client that it does not like without reading anything, and on others while parts of a request may still be unread
+    // (`SocketChannel::close`). What it has said until then is its answer.
+    let hung_up =
+        |e: &io::Error| matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset);
     stream.set_write_timeout(left()?)?;
-    stream.write_all(request)?;
+    match stream.write_all(request) {
+        Err(e) if !hung_up(&e) => return Err(e),
+        _ => {}
+    }
     let mut buffer = [0; 4096];
     while (answer.len() as u64) < LONGEST_ANSWER {
         stream.set_read_timeout(left()?)?;
@@ -293,8 +313,7 @@ fn talk(
             Ok(0) => break,
             Ok(n) => answer.extend(&buffer[..n]),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            // HotSpot shuts the connection down while parts of a request may still be unread (`SocketChannel::close`).
-            Err(e) if e.kind() == ErrorKind::ConnectionReset && !answer.is_empty() => break,
+            Err(e) if hung_up(&e) => break,
             Err(e) => return Err(e),
         }
     }

@@ -39,7 +39,7 @@ pub struct Target {
     /// Its effective group.
     pub group: u32,
     /// `/proc/PID`.
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Sends SIGQUIT.
     pub(crate) quit: Box<dyn Fn() -> io::Result<()> + Send + Sync>,
     /// How long a client that has asked the JVM before us has until we ask too.

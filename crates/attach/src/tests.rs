@@ -414,6 +414,36 @@ fn an_agent_that_does_not_come_back() {
     assert!(message(loads(&fake, &target, SHORT)).contains("left over from another JVM"));
 }
 
+/// What HotSpot does with a client whose user or group it does not like: it reads nothing.
+#[test]
+fn a_jvm_that_hangs_up() {
+    let fake = Fake::new(17);
+    let target = fake.target(b"");
+    let listener = UnixListener::bind(fake.socket()).unwrap();
+    let jvm = thread::spawn(move || drop(listener.accept().unwrap()));
+    let said = message(loads(&fake, &target, LONG));
+    jvm.join().unwrap();
+    assert!(
+        said.contains("closed the connection without a word"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_signal_that_may_not_be_sent() {
+    let fake = Fake::new(17);
+    for (errno, expected) in [
+        (rustix::io::Errno::SRCH, "has ended meanwhile"),
+        (rustix::io::Errno::PERM, "Operation not permitted"),
+    ] {
+        let mut target = fake.target(b"");
+        target.quit = Box::new(move || Err(errno.into()));
+        let said = message(loads(&fake, &target, LONG));
+        assert!(said.contains(expected), "{said}");
+        fake.left(&[]);
+    }
+}
+
 #[test]
 fn a_full_queue_is_no_answer() {
     let fake = Fake::new(17);

@@ -77,8 +77,6 @@ pub struct InvokeDynamic<'a> {
     pub descriptor: &'a [u8],
     /// The bootstrap method.
     pub bootstrap: Member<'a>,
-    /// Its static arguments: constant pool indices of two bytes.
-    pub arguments: &'a [u8],
 }
 
 /// An entry of an exception table (JVMS 4.7.3).
@@ -315,21 +313,12 @@ impl<'a> ClassFile<'a> {
 
     /// Internal name, not decoded, of the class of the Fieldref, Methodref or InterfaceMethodref at an index.
     pub fn member_class_bytes(&self, index: u16) -> Option<&'a [u8]> {
-        match self.entry(index)? {
-            [9..=11, hi, lo, ..] => self.class_name_bytes(u16::from_be_bytes([*hi, *lo])),
-            _ => None,
-        }
+        self.member(index).map(|member| member.class)
     }
 
     /// Descriptor, not decoded, of the Fieldref, Methodref or InterfaceMethodref at an index.
     pub fn member_descriptor_bytes(&self, index: u16) -> Option<&'a [u8]> {
-        let [9..=11, _, _, hi, lo, ..] = self.entry(index)? else {
-            return None;
-        };
-        match self.entry(u16::from_be_bytes([*hi, *lo]))? {
-            [12, _, _, hi, lo, ..] => self.utf8_bytes(u16::from_be_bytes([*hi, *lo])),
-            _ => None,
-        }
+        self.member(index).map(|member| member.descriptor)
     }
 
     /// The Fieldref, Methodref or InterfaceMethodref at an index.
@@ -362,13 +351,10 @@ impl<'a> ClassFile<'a> {
             r.take(2 * usize::from(count)).ok()?;
         }
         let bootstrap = self.method_handle(r.u2().ok()?)?;
-        let count = r.u2().ok()?;
-        let arguments = r.take(2 * usize::from(count)).ok()?;
         Some(InvokeDynamic {
             name,
             descriptor,
             bootstrap,
-            arguments,
         })
     }
 

@@ -351,8 +351,7 @@ pub fn constant(code: &[u8], bci: usize) -> Option<u16> {
     let byte = |at: usize| code.get(at).copied();
     match byte(bci)? {
         LDC => byte(bci + 1).map(u16::from),
-        // ldc_w, ldc2_w; fields, invocations; new; anewarray; checkcast, instanceof; multianewarray.
-        LDC_W | LDC2_W | 178..=187 | 189 | 192 | 193 | 197 => {
+        LDC_W | LDC2_W | GETSTATIC..=NEW | ANEWARRAY | CHECKCAST | INSTANCEOF | MULTIANEWARRAY => {
             Some(u16::from_be_bytes([byte(bci + 1)?, byte(bci + 2)?]))
         }
         _ => None,

@@ -3,7 +3,7 @@
 use crate::args::Color;
 use crate::failure::{Failure, Result, damaged};
 use crate::sealing;
-use borescope_profile::{Manifest, Opened};
+use borescope_profile::{Manifest, Opened, sites};
 use borescope_report::{JsonOptions, TextOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -39,10 +39,19 @@ pub fn json(profile: &Opened, options: &JsonOptions, out: &mut dyn Write) -> Res
 pub fn not_empty(profile: &Opened) -> Result<()> {
     match profile {
         Opened::Paths(profile) => has_methods(profile.manifest()),
-        Opened::Sites(profile) if profile.manifest().snapshots.is_empty() => Err(damaged!(
-            "the profile is empty: no snapshot was taken before the JVM was killed; --every MINUTES or `borescope snapshot PID` takes some"
+        Opened::Sites(profile) => has_snapshots(profile.manifest()),
+    }
+}
+
+fn has_snapshots(manifest: &sites::Manifest) -> Result<()> {
+    match (manifest.snapshots.as_slice(), &manifest.snapshots_torn) {
+        ([_, ..], _) => Ok(()),
+        ([], None) => Err(damaged!(
+            "the profile is empty: no snapshot was taken; --every MINUTES or `borescope snapshot PID` takes some"
         )),
-        Opened::Sites(_) => Ok(()),
+        ([], Some(why)) => Err(damaged!(
+            "the profile is empty: no snapshot could be read: {why}"
+        )),
     }
 }
 

@@ -200,7 +200,7 @@ pub struct Method {
 }
 
 /// A class or method that stayed plain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Skipped {
     /// Class as in Java source.
     pub class: String,
@@ -208,7 +208,7 @@ pub struct Skipped {
     pub method: String,
     /// Method descriptor; empty = the whole class.
     pub descriptor: String,
-    /// `paths`.
+    /// `paths` or `sites`.
     pub lens: String,
     /// Why.
     pub reason: String,

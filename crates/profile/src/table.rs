@@ -1,7 +1,7 @@
 //! Parquet files without Arrow: columns in memory, written and read a row group at a time.
 //!
-//! All profile tables have an INT32 column `method` first (or no row order that matters); rows are sorted by it, so a row group's
-//! minimum and maximum tell which methods it holds. Row groups end at methods where they can.
+//! All profile tables have an INT32 column first, `method` or `snapshot` (or no row order that matters); rows are sorted by it, so a row group's
+//! minimum and maximum tell which of these it holds. Row groups end where one ends if they can. Below, "method" stands for both.
 
 use std::fs::File;
 use std::io::{self, Write};

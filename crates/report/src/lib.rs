@@ -24,6 +24,7 @@ use std::io::{self, BufWriter, Write};
 pub use filter::MethodGlob;
 pub use json::{JsonOptions, json};
 pub use text::{TextOptions, text};
+pub use words::thousands;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]

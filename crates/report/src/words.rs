@@ -9,7 +9,7 @@ use borescope_profile::{Interval, Method};
 const STICKY: char = '\u{a0}';
 
 /// `12345678` as `12,345,678`.
-pub(crate) fn thousands(n: u64) -> String {
+pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, c) in digits.chars().enumerate() {

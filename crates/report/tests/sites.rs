@@ -131,6 +131,20 @@ fn no_snapshot_and_nothing_that_grew() {
     );
 }
 
+/// The table of the cache's line grows once, its nodes in each step.
+#[test]
+fn steps_are_of_what_is_asked_for() {
+    let (_tmp, profile) = shop_at(&[10, 11, 17], &[Cause::Interval; 3]);
+    let options = TextOptions {
+        method: Some(MethodGlob::new("HashMap.resize")),
+        ..TextOptions::default()
+    };
+    let report = written(|out| text(&profile, &options, out));
+    let words: Vec<&str> = report.split_whitespace().collect();
+    let said = words.join(" ");
+    assert!(said.contains("it grew in 1 of 2 steps"), "{report}");
+}
+
 #[test]
 fn two_profiles_compare_by_lines() {
     let (_one, before) = shop_at(&[10], &[Cause::Exit]);

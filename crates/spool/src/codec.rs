@@ -107,12 +107,7 @@ impl Record {
             OWNERS => Record::Owners(r.owners()?),
             SNAPSHOT => Record::Snapshot(r.snapshot()?),
             ENDED => Record::Ended { at_ms: r.u64()? },
-            value => {
-                return Err(DecodeError::Unknown {
-                    what: "record kind",
-                    value,
-                });
-            }
+            value => return Err(unknown("record kind", value)),
         };
         match r.0.len() {
             0 => Ok(record),
@@ -362,10 +357,15 @@ impl<'a> Reader<'a> {
         match self.byte()? {
             0 => Ok(None),
             1 => read(self).map(Some),
-            value => Err(DecodeError::Unknown {
-                what: "option tag",
-                value,
-            }),
+            value => Err(unknown("option tag", value)),
+        }
+    }
+
+    /// A byte of which only so many of the lowest bits may be set.
+    fn bits(&mut self, what: &'static str, number: u8) -> Result<u8, DecodeError> {
+        match self.byte()? {
+            bits if bits >> number == 0 => Ok(bits),
+            value => Err(unknown(what, value)),
         }
     }
 
@@ -391,13 +391,7 @@ impl<'a> Reader<'a> {
             exclude: self.strings()?,
             ..Target::default()
         };
-        let bits = self.byte()?;
-        if bits > 3 {
-            return Err(DecodeError::Unknown {
-                what: "bits of the target",
-                value: bits,
-            });
-        }
+        let bits = self.bits("bits of the target", 2)?;
         target.merge = bits & 1 != 0;
         target.straight_line = bits & 2 != 0;
         target.one_in = self.int()?;
@@ -427,12 +421,7 @@ impl<'a> Reader<'a> {
             0 => Counting::Rows,
             1 => Counting::Slots,
             2 => Counting::Groups,
-            value => {
-                return Err(DecodeError::Unknown {
-                    what: "place of counts",
-                    value,
-                });
-            }
+            value => return Err(unknown("place of counts", value)),
         };
         let name = self.string()?;
         let descriptor = self.string()?;
@@ -493,18 +482,13 @@ impl<'a> Reader<'a> {
     }
 
     fn start_kind(&mut self) -> Result<StartKind, DecodeError> {
-        match self.byte()? {
-            bits @ 0..16 => Ok(StartKind {
-                entry: bits & 1 != 0,
-                loop_head: bits & 2 != 0,
-                handler: bits & 4 != 0,
-                cut: bits & 8 != 0,
-            }),
-            value => Err(DecodeError::Unknown {
-                what: "kind of path start",
-                value,
-            }),
-        }
+        let bits = self.bits("kind of path start", 4)?;
+        Ok(StartKind {
+            entry: bits & 1 != 0,
+            loop_head: bits & 2 != 0,
+            handler: bits & 4 != 0,
+            cut: bits & 8 != 0,
+        })
     }
 
     fn edge_kind(&mut self) -> Result<EdgeKind, DecodeError> {
@@ -514,12 +498,7 @@ impl<'a> Reader<'a> {
             2 => EdgeKind::Cut,
             3 => EdgeKind::Return,
             4 => EdgeKind::Throw,
-            value => {
-                return Err(DecodeError::Unknown {
-                    what: "kind of edge",
-                    value,
-                });
-            }
+            value => return Err(unknown("kind of edge", value)),
         })
     }
 
@@ -531,4 +510,8 @@ impl<'a> Reader<'a> {
             reason: self.string()?,
         })
     }
+}
+
+fn unknown(what: &'static str, value: u8) -> DecodeError {
+    DecodeError::Unknown { what, value }
 }

@@ -130,3 +130,15 @@ pub struct Skipped {
     /// Reason in words, stable wording.
     pub reason: String,
 }
+
+impl Skipped {
+    /// A whole class stays plain.
+    pub fn class(name: &str, reason: &str) -> Self {
+        Skipped {
+            class: name.to_owned(),
+            method: String::new(),
+            descriptor: String::new(),
+            reason: reason.to_owned(),
+        }
+    }
+}

@@ -226,7 +226,7 @@ pub struct Snapshot {
     pub number: u32,
     /// Why.
     pub cause: Cause,
-    /// Milliseconds since 1970 when the walk began.
+    /// Milliseconds since 1970 when it was begun, with the collection if there is one.
     pub at_ms: u64,
     /// How long the application stood still, collection included, in milliseconds.
     pub took_ms: u64,

@@ -89,17 +89,16 @@ impl Jni {
     pub fn new_thread(self, name: &CStr) -> JObject {
         let class = self.find_class(c"java/lang/Thread");
         let text = self.new_string(name);
-        if class.is_null() || text.is_null() {
-            return null_mut();
-        }
+        let constructor = match class.is_null() {
+            true => null_mut(),
+            false => self.method(class, c"<init>", c"(Ljava/lang/String;)V"),
+        };
         let arguments = [JValue { object: text }];
-        // SAFETY: Thread has a public constructor of this descriptor; arguments as NewObjectA asks.
-        let thread = unsafe {
-            let constructor = call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
-                class, c"<init>".as_ptr(), c"(Ljava/lang/String;)V".as_ptr());
-            if constructor.is_null() {
-                null_mut()
-            } else {
+        let thread = if constructor.is_null() || text.is_null() {
+            null_mut()
+        } else {
+            // SAFETY: the constructor is Thread's; arguments as NewObjectA asks.
+            unsafe {
                 call!(self.0, sys::jni::NEW_OBJECT, (JObject, *mut c_void, *const JValue) -> JObject, class, constructor, arguments.as_ptr())
             }
         };
@@ -147,6 +146,17 @@ impl Jni {
         id
     }
 
+    /// The ID of an instance method or a constructor; null = there is none.
+    fn method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
+        // SAFETY: arguments as GetMethodID asks.
+        let id = unsafe {
+            call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
+                class, name.as_ptr(), signature.as_ptr())
+        };
+        self.clear_exception();
+        id
+    }
+
     /// The interned string of a text; null on failure.
     pub fn interned(self, text: &CStr) -> JObject {
         let string = self.new_string(text);
@@ -154,10 +164,9 @@ impl Jni {
             return string;
         }
         let class = self.class_of(string);
-        // SAFETY: String.intern is public and takes nothing.
+        let intern = self.method(class, c"intern", c"()Ljava/lang/String;");
+        // SAFETY: every String has this method, which takes nothing.
         let interned = unsafe {
-            let intern = call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
-                class, c"intern".as_ptr(), c"()Ljava/lang/String;".as_ptr());
             call!(self.0, sys::jni::CALL_OBJECT_METHOD, (JObject, *mut c_void, *const JValue) -> JObject, string, intern, null())
         };
         self.clear_exception();
@@ -203,23 +212,14 @@ impl Unsafe {
         if class.is_null() {
             return None;
         }
-        // SAFETY: arguments as the functions ask; an ID that is not found is null and not used.
-        let found = unsafe {
-            let get = call!(jni.0, sys::jni::GET_STATIC_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
-                class, c"getUnsafe".as_ptr(), c"()Ljdk/internal/misc/Unsafe;".as_ptr());
-            jni.clear_exception();
-            let get_long = call!(jni.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
-                class, c"getLong".as_ptr(), c"(Ljava/lang/Object;J)J".as_ptr());
-            jni.clear_exception();
-            (!get.is_null() && !get_long.is_null()).then(|| {
-                let object = call!(jni.0, sys::jni::CALL_STATIC_OBJECT_METHOD, (JObject, *mut c_void, *const JValue) -> JObject,
-                    class, get, null());
-                (object, get_long)
-            })
+        let get = jni.static_method(class, c"getUnsafe", c"()Ljdk/internal/misc/Unsafe;");
+        let get_long = jni.method(class, c"getLong", c"(Ljava/lang/Object;J)J");
+        let object = if get.is_null() || get_long.is_null() {
+            null_mut()
+        } else {
+            jni.call_static_object(class, get, &[])
         };
-        jni.clear_exception();
         jni.forget(class);
-        let (object, get_long) = found?;
         (!object.is_null()).then_some(Self {
             jni,
             object,

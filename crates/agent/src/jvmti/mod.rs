@@ -25,14 +25,10 @@ impl Jvmti {
     /// Gets an environment from the VM.
     ///
     /// # Safety
-    /// `vm` is the pointer given to Agent_OnLoad.
+    /// `vm` comes from the JVM.
     pub unsafe fn new(vm: JavaVm) -> Option<Self> {
-        let mut env: *mut c_void = null_mut();
-        // SAFETY: GetEnv is function 6 of the invocation interface (jni.h).
-        let rc = unsafe {
-            call!(vm, 6, (*mut *mut c_void, c_int) -> c_int, &mut env, sys::JVMTI_VERSION)
-        };
-        (rc == 0 && !env.is_null()).then_some(Self(env as JvmtiEnv))
+        // SAFETY: by contract.
+        unsafe { environment(vm, sys::JVMTI_VERSION) }.map(|env| Self(env as JvmtiEnv))
     }
 
     /// Adds capabilities by bit; false = the VM refuses.
@@ -224,11 +220,8 @@ impl Jni {
     /// # Safety
     /// `vm` comes from the JVM; valid on this thread until it returns to the JVM.
     pub unsafe fn of(vm: JavaVm) -> Option<Self> {
-        let mut env: *mut c_void = null_mut();
-        // SAFETY: GetEnv is function 6 of the invocation interface (jni.h).
-        let rc =
-            unsafe { call!(vm, 6, (*mut *mut c_void, c_int) -> c_int, &mut env, sys::JNI_VERSION) };
-        (rc == 0 && !env.is_null()).then_some(Self(env as JniEnv))
+        // SAFETY: by contract.
+        unsafe { environment(vm, sys::JNI_VERSION) }.map(|env| Self(env as JniEnv))
     }
 
     /// Wraps the environment of a callback.
@@ -344,8 +337,11 @@ impl Jni {
         unsafe { call!(self.0, sys::jni::GET_OBJECT_CLASS, (JObject) -> JObject, object) }
     }
 
-    /// Drops a local reference.
+    /// Drops a local reference, if it is one (null).
     pub fn forget(self, object: JObject) {
+        if object.is_null() {
+            return;
+        }
         // SAFETY: `object` is a local reference of this frame, not used again.
         unsafe { call!(self.0, sys::jni::DELETE_LOCAL_REF, (JObject) -> (), object) }
     }
@@ -354,6 +350,17 @@ impl Jni {
         // SAFETY: no arguments.
         unsafe { call!(self.0, sys::jni::EXCEPTION_CLEAR, () -> (),) }
     }
+}
+
+/// The environment of a version; `None`: this VM has none.
+///
+/// # Safety
+/// `vm` comes from the JVM.
+unsafe fn environment(vm: JavaVm, version: c_int) -> Option<*mut c_void> {
+    let mut env: *mut c_void = null_mut();
+    // SAFETY: GetEnv is function 6 of the invocation interface (jni.h).
+    let rc = unsafe { call!(vm, 6, (*mut *mut c_void, c_int) -> c_int, &mut env, version) };
+    (rc == 0 && !env.is_null()).then_some(env)
 }
 
 /// A C string from text that may hold a NUL (then it is cut there).

@@ -13,7 +13,6 @@ use borescope_classfile::insn::{INVOKESTATIC, insns};
 use borescope_spool::meta::{Record, Skipped};
 use borescope_spool::sites::{Call, MethodName, Site, SiteClass, SiteKind, SkippedSite};
 use std::collections::{HashMap, HashSet};
-use std::ffi::c_int;
 
 /// Classes that are retransformed at once in a JVM that runs.
 const BATCH: usize = 128;
@@ -110,7 +109,11 @@ impl State {
                 || !self.options.include.is_empty()
                 || !self.options.exclude.is_empty(),
             is_jdk,
-            exclude: if jdk { jdk::stays_plain } else { jdk::nothing },
+            exclude: if jdk {
+                jdk::stays_plain
+            } else {
+                |_, _, _| false
+            },
         };
         let key = (name.to_owned(), xxhash_rust::xxh3::xxh3_64(bytes));
         let known = self.known().get(&key).copied();
@@ -205,13 +208,8 @@ impl State {
             return;
         };
         let home = self.loader(loader);
-        if !loader.is_null() {
-            jni.forget(loader);
-        }
-        if let Some(name) = signature
-            .strip_prefix('L')
-            .and_then(|s| s.strip_suffix(';'))
-        {
+        jni.forget(loader);
+        if let Some(name) = vm::class_name(&signature) {
             self.constructors().prepared(tables, home, name);
         }
     }
@@ -223,19 +221,10 @@ impl State {
                 return false;
             };
             let yes = self.whose(jni, loader, name) != Whose::Nobodys;
-            if !loader.is_null() {
-                jni.forget(loader);
-            }
+            jni.forget(loader);
             yes
         };
-        self.retransform(jni, is_wanted, |class, code| {
-            let signature = self.jvmti.signature(class).unwrap_or_default();
-            let name = signature.trim_start_matches('L').trim_end_matches(';');
-            self.skip_class(
-                name,
-                &format!("the JVM refuses to retransform it (JVMTI error {code})"),
-            );
-        });
+        self.retransform(jni, is_wanted, |name, why| self.skip_class(name, why));
         if let Some((tables, _)) = helper::shared() {
             self.constructors().prepared_all(tables);
         }
@@ -243,9 +232,7 @@ impl State {
 
     /// Makes the classes plain that were instrumented; the hook is off by now.
     pub fn restore_loaded(&self, jni: Jni) {
-        let known = self.known();
-        let names: HashSet<String> = known.keys().map(|(name, _)| name.clone()).collect();
-        drop(known);
+        let names: HashSet<String> = self.known().keys().map(|(name, _)| name.clone()).collect();
         self.retransform(jni, |name, _| names.contains(name), |_, _| {});
     }
 
@@ -254,51 +241,18 @@ impl State {
         &self,
         jni: Jni,
         is_wanted: impl Fn(&str, JObject) -> bool,
-        refused: impl Fn(JObject, c_int),
+        refused: impl Fn(&str, &str),
     ) {
-        let mut wanted = Vec::new();
-        for class in self.jvmti.loaded_classes() {
-            let signature = self.jvmti.signature(class).unwrap_or_default();
-            let name = signature
-                .strip_prefix('L')
-                .and_then(|s| s.strip_suffix(';'));
-            // With a dot: a hidden class.
-            let keep = name.is_some_and(|name| {
-                !name.contains('.') && is_wanted(name, class) && self.jvmti.is_modifiable(class)
-            });
-            if keep {
-                wanted.push(class);
-            } else {
-                jni.forget(class);
-            }
-        }
         // At the start the program waits anyway, and once is quickest; in a JVM that runs, each call is a pause.
-        let most = match self.attached {
+        let at_once = match self.attached {
             true => BATCH,
-            false => wanted.len().max(1),
+            false => usize::MAX,
         };
-        for batch in wanted.chunks(most) {
-            // One by one after a failure: a class that another agent has changed in a way the JVM refuses must not keep the rest plain.
-            if self.jvmti.retransform(batch).is_err() {
-                for &class in batch {
-                    if let Err(code) = self.jvmti.retransform(&[class]) {
-                        refused(class, code);
-                    }
-                }
-            }
-        }
-        for class in wanted {
-            jni.forget(class);
-        }
+        vm::retransform(self.jvmti, jni, at_once, is_wanted, refused);
     }
 
     fn skip_class(&self, name: &str, reason: &str) {
-        self.log(&Record::Skipped(Skipped {
-            class: name.to_owned(),
-            method: String::new(),
-            descriptor: String::new(),
-            reason: reason.to_owned(),
-        }));
+        self.log(&Record::Skipped(Skipped::class(name, reason)));
     }
 }
 

@@ -8,14 +8,14 @@ use crate::jvmti::sys::{JniEnv, JvmtiEnv};
 use borescope_spool::sites::Cause;
 use std::ffi::c_void;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The socket's name in the spool.
@@ -24,23 +24,30 @@ pub const NAME: &str = "control";
 const MOST_BYTES: u64 = 64;
 /// How long a client may take to say what it wants, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-
 /// How long the end of the JVM waits for the thread.
 const LAST_PATIENCE: Duration = Duration::from_millis(200);
+/// Wait before a client is let in again that could not be (the program is out of file descriptors): it stays in the queue, so `poll` does not wait.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// On their way to the thread: the socket, and what tells it to end.
-static ENDS: Mutex<Option<(UnixListener, UnixStream)>> = Mutex::new(None);
+static ENDS: Mutex<Option<Ends>> = Mutex::new(None);
+type Ends = (UnixListener, UnixStream);
+
+fn ends() -> MutexGuard<'static, Option<Ends>> {
+    ENDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Opens the socket and starts the thread; false = it cannot be (snapshots at the end still work).
 pub fn start(state: &State, jni: Jni, dir: &Path) -> bool {
     let (Ok(listener), Ok((ours, its))) = (bind(dir), UnixStream::pair()) else {
         return false;
     };
-    *ENDS.lock().unwrap_or_else(PoisonError::into_inner) = Some((listener, its));
+    *ends() = Some((listener, its));
     *state.thread() = Some(ours);
     let thread = jni.new_thread(c"borescope");
     let started = !thread.is_null() && state.jvmti.run_thread(thread, serve);
     if !started {
+        *ends() = None;
         *state.thread() = None;
         let _ = fs::remove_file(dir.join(NAME));
     }
@@ -68,8 +75,7 @@ fn bind(dir: &Path) -> io::Result<UnixListener> {
 }
 
 unsafe extern "system" fn serve(_: JvmtiEnv, jni: JniEnv, _: *mut c_void) {
-    let ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (Some(state), Some((listener, end))) = (STATE.get(), ends) else {
+    let (Some(state), Some((listener, end))) = (STATE.get(), ends().take()) else {
         return;
     };
     let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -85,15 +91,16 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener, end: &UnixStream)
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         match wait(listener, end, left) {
             Ok(Heard::End) | Err(_) => return,
-            Ok(Heard::Client) => {
-                if let Ok((client, _)) = listener.accept() {
+            Ok(Heard::Client) => match listener.accept() {
+                Ok((client, _)) => {
                     // A client that goes away is no concern of ours.
                     let _ = answer(state, jni, client);
                     if !STATE.is(state) {
                         return;
                     }
                 }
-            }
+                Err(_) => std::thread::sleep(PAUSE),
+            },
             Ok(Heard::Nothing) => {}
         }
         if let (Some(due), Some(every)) = (next, every) {
@@ -143,13 +150,7 @@ fn answer(state: &State, jni: Jni, mut client: UnixStream) -> io::Result<()> {
         return client.write_all(b"error not your JVM\n");
     }
     let mut request = Vec::new();
-    let mut byte = [0];
-    while !request.ends_with(b"\n") && (request.len() as u64) < MOST_BYTES {
-        match client.read(&mut byte)? {
-            0 => break,
-            _ => request.push(byte[0]),
-        }
-    }
+    BufReader::new((&client).take(MOST_BYTES)).read_until(b'\n', &mut request)?;
     let line = match request.trim_ascii_end() {
         b"snapshot" => match snapshot::take(state, jni, Cause::Request) {
             Ok(number) => format!("ok snapshot-{number}\n"),

@@ -7,8 +7,9 @@
 //! request) and under lightweight locks (JDK 25) the header stays in place, but for its two lowest bits.
 
 use crate::jvmti::heap::Unsafe;
+use crate::jvmti::sys::JObject;
 use crate::jvmti::{Jni, Jvmti, flags};
-use borescope_sites::spare::{Header, SpareLayout};
+use borescope_sites::spare::{HASH_BITS, Header, SpareLayout};
 use borescope_spool::snapshot::Origin;
 
 const LOCK_MASK: u64 = 0b11;
@@ -19,7 +20,6 @@ const MONITOR: u64 = 0b10;
 const AGE: u64 = 0x78;
 /// Where the hash begins, in the JDKs that are known: 17 and 21, 25.
 const HASH_SHIFTS: [u8; 2] = [8, 11];
-const HASH_BITS: u8 = 31;
 /// Objects that have to agree.
 const PROBES: usize = 4;
 
@@ -141,12 +141,7 @@ pub fn probe(jvmti: Jvmti, jni: Jni, feature: u32) -> Result<Layout, String> {
 }
 
 /// JNI's MonitorEnter always makes a monitor (synchronizer.cpp, `jni_enter`).
-fn where_monitors_keep_it(
-    jni: Jni,
-    unsafe_: &Unsafe,
-    object: crate::jvmti::sys::JObject,
-    hashed: u64,
-) -> Locked {
+fn where_monitors_keep_it(jni: Jni, unsafe_: &Unsafe, object: JObject, hashed: u64) -> Locked {
     if !jni.lock(object) {
         return Locked::Unknown;
     }

@@ -58,18 +58,12 @@ fn initialise_from_java(jni: Jni) {
         ];
         BINDS.store(true, Relaxed);
         if !method.is_null() {
-            let same = jni.call_static_object(class, method, &arguments);
-            if !same.is_null() {
-                jni.forget(same);
-            }
+            jni.forget(jni.call_static_object(class, method, &arguments));
         }
         BINDS.store(false, Relaxed);
     }
-    for object in [class, name] {
-        if !object.is_null() {
-            jni.forget(object);
-        }
-    }
+    jni.forget(class);
+    jni.forget(name);
 }
 
 /// A class is linked; if it is the helper that is being installed, it gets its first native.

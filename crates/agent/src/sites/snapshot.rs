@@ -16,8 +16,6 @@ use std::time::Instant;
 
 /// Walks again for classes that came up meanwhile, at most so often.
 const WALKS: u32 = 3;
-/// Snapshots on OutOfMemoryError: a program that catches them may throw thousands.
-const MOST_OUT_OF_MEMORY: u32 = 1;
 /// A class without a name, of objects that were made between naming and walk.
 const UNKNOWN_CLASS: &str = "Lunknown;";
 
@@ -31,7 +29,8 @@ const FILLERS: [&str; 2] = [
 #[derive(Default)]
 pub struct Snapshots {
     taken: u32,
-    out_of_memory: u32,
+    /// There is one of an OutOfMemoryError: a program that catches them may throw thousands.
+    out_of_memory: bool,
     /// Signatures of classes by tag, less one.
     classes: Vec<String>,
     ended: bool,
@@ -47,12 +46,9 @@ struct Begun {
 
 /// Takes a snapshot; gives its number. The error is one line.
 pub fn take(state: &State, jni: Jni, cause: Cause) -> Result<u32, String> {
-    if cause == Cause::OutOfMemory {
-        let mut s = state.snapshots();
-        if s.out_of_memory == MOST_OUT_OF_MEMORY {
-            return Err("there is a snapshot of an OutOfMemoryError already".into());
-        }
-        s.out_of_memory += 1;
+    if cause == Cause::OutOfMemory && std::mem::replace(&mut state.snapshots().out_of_memory, true)
+    {
+        return Err("there is a snapshot of an OutOfMemoryError already".into());
     }
     let begun = Begun {
         at_ms: vm::now_ms(),
@@ -113,7 +109,6 @@ fn write(
         name_classes(state, jni, &mut s.classes);
         let list = match state.options.sites.objects {
             true => {
-                let _ = fs::remove_file(list_path);
                 let file = new_file(list_path).map_err(cannot)?;
                 Some(objects::Writer::new(file, number).map_err(cannot)?)
             }
@@ -154,6 +149,7 @@ fn write(
     })
 }
 
+/// Makes a file, in place of what is left of an earlier walk.
 fn new_file(path: &Path) -> std::io::Result<File> {
     let (dir, name) = (path.parent(), path.file_name().and_then(|n| n.to_str()));
     let (Some(dir), Some(name)) = (dir, name) else {

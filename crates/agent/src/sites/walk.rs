@@ -9,7 +9,7 @@
 use super::header::{Layout, read_word};
 use super::tables::Tables;
 use crate::jvmti::heap::{FILTER_UNTAGGED, VISIT_ABORT};
-use crate::jvmti::{Jni, Jvmti};
+use crate::jvmti::{Jni, Jvmti, flags};
 use borescope_spool::snapshot::objects::{Object, Writer};
 use borescope_spool::snapshot::{Origin, Row};
 use std::ffi::{c_int, c_void};
@@ -22,8 +22,9 @@ const BACK: usize = 2;
 const KNOWN: usize = 5;
 /// Tags of these; classes have tags from 1 on.
 const KNOWN_TAG: i64 = 1 << 40;
-/// ZGC of JDK 17 keeps colours in addresses from bit 42 on.
-const ADDRESS_BITS: u64 = (1 << 42) - 1;
+/// ZGC of JDK 17 keeps colours in addresses from bit 42 on. Addresses of the other collectors go on above: where compressed references are off, the
+/// heap is mapped near the top (0x7f...).
+const ZGC_ADDRESS_BITS: u64 = (1 << 42) - 1;
 
 /// Sums by class and origin: open addressing over (class, origin), a power of two of slots, at most half of them taken.
 pub struct Rows {
@@ -101,6 +102,8 @@ impl Rows {
 /// A walk in progress.
 struct Walk {
     layout: Layout,
+    /// The bits of an object's address that say where it is.
+    address_bits: u64,
     tables: &'static Tables,
     rows: Rows,
     list: Option<Writer<File>>,
@@ -131,6 +134,10 @@ pub fn walk(
 ) -> Result<Found, String> {
     let mut walk = Walk {
         layout,
+        address_bits: match flags::collector() {
+            "Z" => ZGC_ADDRESS_BITS,
+            _ => u64::MAX,
+        },
         tables,
         rows: Rows::new(),
         list,
@@ -182,7 +189,7 @@ unsafe extern "system" fn visit(
     }
     if let Some(list) = &mut walk.list {
         let object = Object {
-            address: object & ADDRESS_BITS,
+            address: object & walk.address_bits,
             bytes: size as u64,
             class,
             origin,
@@ -255,7 +262,7 @@ unsafe extern "system" fn compare(
         else {
             return 0;
         };
-        let differs = (object_at(tag) ^ reference.read_volatile()) & ADDRESS_BITS;
+        let differs = (object_at(tag) ^ reference.read_volatile()) & ZGC_ADDRESS_BITS;
         match differs {
             0 => known.right += 1,
             _ => known.wrong += 1,

@@ -48,7 +48,7 @@ pub fn run(args: &AttachArgs) -> Result<ExitCode> {
         .canonicalize()
         .map_err(|e| cannot!("{}: {e}", library.display()))?;
     let output = Output::prepare(args.output.as_deref())?;
-    let room = Room::new(&target, &output, args.time.is_some())
+    let mut room = Room::new(&target, &output, args.time.is_some())
         .and_then(|room| start(args, &target, &room, &library).map(|()| room))
         .inspect_err(|_| output.discard_if_empty())?;
     let Some(time) = args.time else {
@@ -144,16 +144,25 @@ impl Room {
         })
     }
 
-    /// Copies the spool out of a container.
-    fn bring_home(&self, output: &Output) -> Result<()> {
+    /// Copies the spool out of a container. What cannot be copied stays there.
+    fn bring_home(&mut self, output: &Output) -> Result<()> {
         if self.inside.is_none() {
             return Ok(());
         }
+        self.copy_to(output).map_err(|failure| {
+            self.inside = None; // Dropped with it, the spool would be lost.
+            cannot!(
+                "{failure}; the spool is kept in {} of the container",
+                self.theirs.display()
+            )
+        })
+    }
+
+    fn copy_to(&self, output: &Output) -> Result<()> {
         for spool in output::spools(&self.ours)? {
             let copy = output.dir.join(SPOOLS).join(output::name(&spool).as_ref());
-            let failed = |e: std::io::Error| {
-                cannot!("cannot copy {} to {}: {e}", spool.display(), copy.display())
-            };
+            let failed =
+                |e: std::io::Error| cannot!("cannot copy the spool to {}: {e}", copy.display());
             fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -255,5 +264,43 @@ fn report(output: &Output, quiet: bool) -> Result<ExitCode> {
         say::note(format_args!("profile in {}", dir.display()));
         show::not_empty(&profile)?;
     }
-    Ok(ExitCode::SUCCESS)
+    // Sealing has said what is amiss.
+    Ok(match profiles.is_empty() {
+        true => ExitCode::from(2),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spool_that_cannot_be_brought_home_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("room");
+        let spool = path.join(SPOOLS).join("7");
+        fs::create_dir_all(&spool).unwrap();
+        fs::write(spool.join("meta.log"), "counted").unwrap();
+        let room = || Room {
+            theirs: path.clone(),
+            ours: path.clone(),
+            inside: Some(Inside {
+                _handle: fs::File::open(&path).unwrap().into(),
+                path: path.clone(),
+            }),
+        };
+        let home = dir.path().join("home");
+        let output = Output::prepare(Some(&home)).unwrap();
+        fs::write(home.join(SPOOLS), "in the way").unwrap();
+        let failure = room().bring_home(&output).unwrap_err().to_string();
+        assert!(failure.contains("the spool is kept in"), "{failure}");
+        assert!(spool.join("meta.log").exists());
+
+        fs::remove_file(home.join(SPOOLS)).unwrap();
+        room().bring_home(&output).unwrap();
+        let brought = fs::read(home.join(SPOOLS).join("7/meta.log")).unwrap();
+        assert_eq!(brought, b"counted");
+        assert!(!path.exists());
+    }
 }

@@ -1,4 +1,4 @@
-//! `borescope doctor`: each thing that path profiling needs, tried for real, with the remedy where it fails.
+//! `borescope doctor`: each thing that path profiling needs, tried for real, with the remedy where it fails; and whether the sites lens works.
 
 use crate::agent;
 use crate::args::{DoctorArgs, Engine, SiteOptions};

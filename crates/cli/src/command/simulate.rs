@@ -3,6 +3,7 @@
 use crate::args::{Format, SimulateArgs};
 use crate::failure::{Result, cannot, damaged, usage};
 use crate::say;
+use borescope_report::thousands;
 use borescope_sites::simulate::{ClassRow, Row, figure_12, sites_per_class};
 use borescope_sites::trace::Trace;
 use borescope_sites::{Error, demo};
@@ -92,19 +93,6 @@ fn object(source: &str, args: &SimulateArgs, classes: &[ClassRow], rows: &[Row])
             "sites_per_class": classes, "collisions": rows,
         },
     })
-}
-
-/// 1234567 as 1,234,567.
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Without what could drive a terminal, and at most so long.

@@ -71,12 +71,13 @@ impl Log {
                 }
                 Record::Snapshot(snapshot) => log.snapshot(snapshot),
                 Record::Skipped(one) => {
-                    skipped.insert((
-                        source_form(&one.class),
-                        one.method,
-                        one.descriptor,
-                        one.reason,
-                    ));
+                    skipped.insert(Skipped {
+                        class: source_form(&one.class),
+                        method: one.method,
+                        descriptor: one.descriptor,
+                        lens: LENS.into(),
+                        reason: one.reason,
+                    });
                 }
                 Record::Notice(text) => log.notices.push(text),
                 Record::Ended { at_ms } => {
@@ -93,23 +94,12 @@ impl Log {
                 reason: said.cloned().unwrap_or("neither counters nor sites".into()),
             });
         }
-        let of = |(class, method, descriptor, reason)| Skipped {
-            class,
-            method,
-            descriptor,
-            lens: LENS.into(),
-            reason,
-        };
-        log.skipped = skipped.into_iter().map(of).collect();
+        log.skipped = skipped.into_iter().collect();
         log.torn = torn(&reader);
         Ok(log)
     }
 
-    fn class(
-        &mut self,
-        class: SiteClass,
-        skipped: &mut BTreeSet<(String, String, String, String)>,
-    ) {
+    fn class(&mut self, class: SiteClass, skipped: &mut BTreeSet<Skipped>) {
         let at = self.classes.len();
         let totals = &mut self.totals;
         totals.classes += 1;
@@ -120,12 +110,13 @@ impl Log {
             let Some(method) = class.methods.get(usize::from(site.method)) else {
                 continue;
             };
-            skipped.insert((
-                source_form(&class.name),
-                method.name.clone(),
-                method.descriptor.clone(),
-                site.reason.clone(),
-            ));
+            skipped.insert(Skipped {
+                class: source_form(&class.name),
+                method: method.name.clone(),
+                descriptor: method.descriptor.clone(),
+                lens: LENS.into(),
+                reason: site.reason.clone(),
+            });
         }
         if !class.sites.is_empty() {
             match class.jdk {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use borescope_spool::sites::Snapshot as Taken;
 use borescope_spool::snapshot::{self, Origin, Snapshot as Counted, objects};
@@ -261,7 +261,7 @@ impl Sealer<'_> {
     fn copy(
         &mut self,
         taken: &Taken,
-        path: &PathBuf,
+        path: &Path,
         types: &[String],
         table: &mut TableWriter,
     ) -> Result<Option<String>, Error> {

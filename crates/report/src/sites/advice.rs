@@ -2,8 +2,8 @@
 
 use super::At;
 use super::heap::{Entry, Heap, Line};
-use crate::Error;
 use crate::words::plural;
+use crate::{Error, MethodGlob};
 
 /// Snapshots that are looked at to tell steady growth from a jump.
 const STEPS: usize = 16;
@@ -37,7 +37,12 @@ pub(super) fn collection<'a>(entry: &Entry, all: &[Entry<'a>]) -> Option<(&'a Li
 }
 
 /// In how many of how many steps from one snapshot to the next each line grew. Empty if there are fewer than two steps.
-pub(super) fn steps(first: At, last: At, lines: &[&Line]) -> Result<(usize, Vec<usize>), Error> {
+pub(super) fn steps(
+    first: At,
+    last: At,
+    glob: Option<&MethodGlob>,
+    lines: &[&Line],
+) -> Result<(usize, Vec<usize>), Error> {
     let between = |number: u32| (first.snapshot.number..=last.snapshot.number).contains(&number);
     let snapshots = &last.profile.manifest().snapshots;
     let numbers: Vec<u32> = snapshots
@@ -59,7 +64,7 @@ pub(super) fn steps(first: At, last: At, lines: &[&Line]) -> Result<(usize, Vec<
         let Some(at) = At::number(last.profile, number) else {
             continue;
         };
-        let heap = Heap::read(at, None)?;
+        let heap = Heap::read(at, glob)?;
         let bytes = heap.bytes();
         let now: Vec<u64> = lines
             .iter()

@@ -167,7 +167,7 @@ fn changes(page: &mut Page, before: At, after: At, options: &TextOptions) -> Res
         page.line(Look::Bold, "LOOK HERE FIRST");
         let lines: Vec<_> = shown.iter().take(FIRST).map(|entry| entry.line).collect();
         let (steps, counts) = match same_jvm(before, after) {
-            true => advice::steps(before, after, &lines)?,
+            true => advice::steps(before, after, glob, &lines)?,
             false => (0, Vec::new()),
         };
         for (at, entry) in shown.iter().take(FIRST).enumerate() {
@@ -396,11 +396,7 @@ fn parts(page: &mut Page, entry: &Entry, growth: bool) {
         (count + 1, bytes + change.bytes())
     });
     if count > 0 {
-        let lead = format!(
-            "{:>11}{:>13}  ",
-            signed(bytes, size).trim_start_matches('+'),
-            ""
-        );
+        let lead = format!("{:>11}{:>13}  ", size(positive(bytes)), "");
         page.para(
             Look::Dim,
             &lead,

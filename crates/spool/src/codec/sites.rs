@@ -1,6 +1,6 @@
 //! Encoding and decoding of the records of the sites lens; the shapes stand in the parent's table.
 
-use super::{DecodeError, ENDED, OWNERS, Reader, SITE_CLASS, SITES, SNAPSHOT, Writer};
+use super::{DecodeError, ENDED, OWNERS, Reader, SITE_CLASS, SITES, SNAPSHOT, Writer, unknown};
 use crate::sites::{
     Call, Cause, MAX_OWNER, MethodName, Mode, Owner, Site, SiteClass, SiteKind, Sites, SkippedSite,
     Snapshot,
@@ -226,17 +226,6 @@ impl Reader<'_> {
             bytes: self.u64()?,
         })
     }
-
-    fn bits(&mut self, what: &'static str, number: u8) -> Result<u8, DecodeError> {
-        match self.byte()? {
-            bits if bits >> number == 0 => Ok(bits),
-            value => Err(unknown(what, value)),
-        }
-    }
-}
-
-fn unknown(what: &'static str, value: u8) -> DecodeError {
-    DecodeError::Unknown { what, value }
 }
 
 impl SiteClass {

@@ -15,7 +15,7 @@ import jdk.internal.vm.annotation.ForceInline;
  * except at cold sites (MinInlineFrequencyRatio, MaxInlineSize), C1 nowhere (C1InlineStackLimit). Inlined by force everywhere, it doubles what the
  * JIT compilers cost a program that is mostly compiled.
  *
- * Nothing here may call a class that could have probes itself (crates/agent/src/events.rs, NEVER).
+ * Nothing here may call a class that could have probes itself (crates/agent/src/paths.rs, NEVER).
  */
 public final class BorescopeProbe {
     static {

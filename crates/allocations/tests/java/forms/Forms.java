@@ -61,6 +61,12 @@ public class Forms {
         int[] large = new int[65]; // [I
         int[] unknown = new int[n]; // [I
         sum += small[1] + large.length + unknown[0];
+        int[] either = new int[n > 1 ? 65 : 1]; // [I
+        int[] filled = new int[3]; // left: does not leave its method
+        Arrays.fill(filled, either.length);
+        Object[] kept = new Object[2]; // [Ljava.lang.Object;
+        sink = kept;
+        Arrays.fill(kept, new Node()); // Node12
         sink = many("a", "b"); // [Ljava.lang.String;
     }
 
