@@ -178,14 +178,7 @@ fn random() -> u64 {
 
 /// Classes that were there before the load hook was on: JDK classes asked for, and classes of agents that came first.
 fn instrument_loaded(state: &State, jni: Jni) {
-    let is_wanted = |name: &str, class| {
-        let Some(loader) = state.jvmti.loader(class) else {
-            return false;
-        };
-        let yes = state.wants(jni, loader, name);
-        jni.forget(loader);
-        yes
-    };
+    let is_wanted = |name: &str, loader| state.wants(jni, loader, name);
     vm::retransform(state.jvmti, jni, usize::MAX, is_wanted, |name, why| {
         state.skip_class(name, why);
     });

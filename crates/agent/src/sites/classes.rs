@@ -228,27 +228,13 @@ impl State {
     /// Sends the classes through the hook that have come late. Not in the event: its thread holds the class's lock, and two that change one class at
     /// once would wait for each other (jvmtiRedefineClasses.cpp, `lock_classes`, then `link_class`).
     pub fn instrument_late(&self, jni: Jni) {
-        let is_wanted = |name: &str, class| {
-            let Some(loader) = self.jvmti.loader(class) else {
-                return false;
-            };
-            let yes = self.is_late(jni, loader, self.loader(loader), name);
-            jni.forget(loader);
-            yes
-        };
+        let is_wanted = |name: &str, loader| self.is_late(jni, loader, self.loader(loader), name);
         self.retransform(jni, is_wanted, |name, why| self.skip_class(name, why));
     }
 
     /// Sends classes through the hook that were loaded before it was on.
     pub fn instrument_loaded(&self, jni: Jni) {
-        let is_wanted = |name: &str, class| {
-            let Some(loader) = self.jvmti.loader(class) else {
-                return false;
-            };
-            let yes = self.whose(jni, loader, name) != Whose::Nobodys;
-            jni.forget(loader);
-            yes
-        };
+        let is_wanted = |name: &str, loader| self.whose(jni, loader, name) != Whose::Nobodys;
         self.retransform(jni, is_wanted, |name, why| self.skip_class(name, why));
         if let Some((tables, _)) = helper::shared() {
             self.constructors().prepared_all(tables);
@@ -261,7 +247,7 @@ impl State {
         self.retransform(jni, |name, _| names.contains(name), |_, _| {});
     }
 
-    /// Sends the loaded classes through the hook that are wanted by name (with slashes) and class.
+    /// Sends the loaded classes through the hook that are wanted by name (with slashes) and loader.
     fn retransform(
         &self,
         jni: Jni,
