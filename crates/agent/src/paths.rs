@@ -152,7 +152,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         return Err("java.lang.Thread has no field `tid` in this JDK".into());
     }
     let _ = state.thread_id_field.set(field as usize);
-    if !probes::install(jni, counters) {
+    // A trap has the interpreter call Math.addExact, where no probe may count it.
+    let may_trap = !state.names("java/lang/Math");
+    if !probes::install(jni, counters, may_trap) {
         return Err("the JVM refuses the probe helper class".into());
     }
     let _ = state.log.set(log);
@@ -289,6 +291,12 @@ impl State {
         self.log(&Record::Skipped(Skipped::class(name, reason)));
     }
 
+    /// Whether the options name a class of the JDK.
+    fn names(&self, name: &str) -> bool {
+        let any = |globs: &[Glob]| globs.iter().any(|g| g.matches(name));
+        any(&self.options.include) && !any(&self.options.exclude)
+    }
+
     /// Whether a class is to be instrumented: named by an include, or not of the JDK; not excluded.
     fn wants(&self, jni: Jni, loader: JObject, name: &str) -> bool {
         let any = |globs: &[Glob]| globs.iter().any(|g| g.matches(name));
@@ -403,5 +411,6 @@ mod tests {
     fn the_helper_uses_no_class_that_may_have_probes() {
         let never: Vec<Glob> = NEVER.iter().map(|g| Glob::new(g)).collect();
         vm::check_helper(probes::HELPER_CLASS, &never);
+        vm::check_helper(probes::TRAP_CLASS, &never);
     }
 }
