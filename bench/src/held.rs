@@ -166,11 +166,12 @@ impl Times {
         // The name before may hold anything.
         let (_, rest) = stat.rsplit_once(')')?;
         let words: Vec<&str> = rest.split_whitespace().collect();
+        let ticks = |at: usize| words.get(at)?.parse::<u64>().ok();
         // The kernel's USER_HZ, the same on each x86-64.
-        let seconds = |at: usize| Some(words.get(at)?.parse::<u64>().ok()? as f64 / 100.0);
+        let seconds = |first: usize| Some((ticks(first)? + ticks(first + 1)?) as f64 / 100.0);
         Some(Times {
-            own: seconds(11)? + seconds(12)?,
-            children: seconds(13)? + seconds(14)?,
+            own: seconds(11)?,
+            children: seconds(13)?,
         })
     }
 }

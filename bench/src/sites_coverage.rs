@@ -5,7 +5,7 @@ use crate::evaluation::session;
 use crate::held::Start;
 use crate::results;
 use crate::run::Runner;
-use crate::sites_peers::{HEAP, LEAKS};
+use crate::sites_peers::HEAP;
 use anyhow::{Context as _, Result, bail, ensure};
 use borescope_e2e::borescope_report;
 use borescope_e2e::programs::jars;
@@ -60,26 +60,23 @@ pub struct Row {
 /// Runs everything, and writes page and table.
 pub fn run(args: &Args) -> Result<()> {
     let sources = jars("ecj-3.38.0-sources").remove(0).display().to_string();
-    let grown = |words: &[&str]| {
-        std::iter::once("Grown")
-            .chain(words.iter().copied())
-            .map(String::from)
-            .collect()
-    };
-    let mut programs: Vec<(String, u64, Vec<String>)> = LEAKS
-        .iter()
-        .map(|l| (l.program()[0].clone(), 0, l.program()))
-        .collect();
-    programs.push(("h2".into(), LEAST, grown(&["h2", "800000"])));
-    programs.push(("lucene".into(), LEAST, grown(&["lucene", "1500000"])));
-    programs.push(("ecj".into(), LEAST, grown(&["ecj", "3", &sources])));
-    let known: Vec<String> = programs.iter().map(|p| p.0.clone()).collect();
+    let words = |words: &[&str]| words.iter().copied().map(String::from).collect();
+    let mut programs: Vec<(&str, u64, Vec<String>)> = vec![
+        ("CacheLeak", 0, words(&["CacheLeak", "2000", "60000"])),
+        ("ReaderLeak", 0, words(&["ReaderLeak", "5000", "12000"])),
+        ("ListenerLeak", 0, words(&["ListenerLeak", "20000"])),
+        ("h2", LEAST, words(&["Grown", "h2", "700000"])),
+        ("lucene", LEAST, words(&["Grown", "lucene", "1200000"])),
+        ("ecj", LEAST, words(&["Grown", "ecj", "3", &sources])),
+    ];
+    let known: Vec<String> = programs.iter().map(|p| p.0.to_owned()).collect();
     let strange = args.programs.iter().find(|name| !known.contains(name));
     ensure!(
         strange.is_none(),
         "no program {strange:?}; there are {known:?}"
     );
-    programs.retain(|(name, ..)| args.programs.is_empty() || args.programs.contains(name));
+    programs
+        .retain(|(name, ..)| args.programs.is_empty() || args.programs.iter().any(|p| p == name));
     let runner = Runner::new(300)?;
     let session = session(&args.jdk, BTreeMap::new())?;
     let mut rows = Vec::new();
@@ -112,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
             rows.push(Row {
                 session: session.started.clone(),
                 jdk,
-                program: name.clone(),
+                program: (*name).to_owned(),
                 ..row
             });
         }

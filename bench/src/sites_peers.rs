@@ -42,6 +42,7 @@ pub struct Leak {
     /// What it is.
     title: &'static str,
     arguments: &'static [&'static str],
+    jars: &'static [&'static str],
     /// The class of the planted line.
     class: &'static str,
     /// What the planted line allocates.
@@ -56,6 +57,7 @@ pub const LEAKS: [Leak; 3] = [
         main: "CacheLeak",
         title: "H2 with a cache that only grows",
         arguments: &["2000", "20000"],
+        jars: &["h2-2.3.232"],
         class: "CacheLeak",
         ty: "CacheLeak$Account",
         each: 2000 / 50,
@@ -64,6 +66,7 @@ pub const LEAKS: [Leak; 3] = [
         main: "ReaderLeak",
         title: "Lucene with readers left open",
         arguments: &["5000", "4000"],
+        jars: &["lucene-core-9.12.0"],
         class: "ReaderLeak$Ranks",
         ty: "short[]",
         each: 1,
@@ -72,6 +75,7 @@ pub const LEAKS: [Leak; 3] = [
         main: "ListenerLeak",
         title: "the JDK's HttpServer with listeners that are never removed",
         arguments: &["20000"],
+        jars: &[],
         class: "ListenerLeak$Session",
         ty: "java.lang.String[]",
         each: 1,
@@ -224,12 +228,13 @@ pub fn run(args: &Args) -> Result<()> {
     if let Err(error) = &library {
         eprintln!("async-profiler is not run: {error:#}");
     }
-    let jars = [
-        ("CacheLeak", "h2-2.3.232.jar"),
-        ("ReaderLeak", "lucene-core-9.12.0.jar"),
-    ]
-    .map(|(program, jar)| (program.to_owned(), vec![jar.to_owned()]));
-    let session = session(&args.jdk, jars.into())?;
+    let jars = leaks.iter().map(|l| {
+        (
+            l.main.to_owned(),
+            l.jars.iter().map(|j| format!("{j}.jar")).collect(),
+        )
+    });
+    let session = session(&args.jdk, jars.collect())?;
     let mut rows = Vec::new();
     for turn in 0..args.runs {
         for &jdk in &args.jdk {
@@ -389,7 +394,7 @@ fn row(held: &Held, leaked: u64) -> Row {
         leaked,
         cpu_s: held.cpu,
         beside_s: held.beside,
-        wall_s: held.wall,
+        wall_s: (held.wall * 100.0).round() / 100.0,
         heap: held.heap,
         resident: held.resident,
         ..Row::default()

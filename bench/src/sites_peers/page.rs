@@ -26,8 +26,8 @@ const HOW: &str = "
 
 ## What the others can that borescope cannot
 
-- **async-profiler** has the whole stack of each sample, so it also tells who called the line; it runs on more JDKs and processors, is loaded into any running JVM, costs next to nothing, and samples
-  CPU, locks and native memory in the same run. A leak that is a large part of the heap shows in a few samples; one of a few objects need not show at all.
+- **async-profiler** has the whole stack of each sample, so it also tells who called the line; it runs on more JDKs and processors, is loaded into any running JVM, costs least (above), and samples
+  CPU, locks and native memory in the same run. A leak that is a large part of the heap, such as these, shows in a few samples; a small one need not show at all.
 - **JFR** comes with the JDK and can be switched on in any running JVM. It has whole stacks, the time of each allocation, and on request the way from each sampled object to a root: **who holds it**, of which
   borescope only has a guess (as many nodes of a collection as objects). It keeps 256 objects unless told otherwise (`old-object-queue-size`).
 - **The class histogram** needs nothing before it is asked for, and is exact: objects and bytes by class, without lines. Where the class leaks from a single line, that is often enough; of `byte[]` or
@@ -58,15 +58,13 @@ pub fn page(session: &Session, leaks: &[&Leak], rows: &[Row]) -> Result<String> 
         text,
         "- async-profiler: tools.profiler:async-profiler:4.1, the library out of the jar whose SHA-256 `tests/fetch` checks"
     )?;
-    let jars: Vec<String> = session
-        .jars
-        .iter()
-        .map(|(p, j)| format!("{p}: {}", j.join(", ")))
-        .collect();
-    writeln!(text, "- Jars: {}\n", jars.join("; "))?;
+    let jars: Vec<&str> = session.jars.values().flatten().map(|j| &**j).collect();
+    if !jars.is_empty() {
+        writeln!(text, "- Jars: {}", jars.join(", "))?;
+    }
     writeln!(
         text,
-        "Every JVM has `{HEAP}` and else:\n\n| tool | how |\n|---|---|"
+        "\nEvery JVM has `{HEAP}` and else:\n\n| tool | how |\n|---|---|"
     )?;
     for tool in TOOLS {
         let how = match (tool, tool.options("libasyncProfiler.so", "FILE")) {
