@@ -62,8 +62,8 @@ pub fn run(args: &Args) -> Result<()> {
     let sources = jars("ecj-3.38.0-sources").remove(0).display().to_string();
     let words = |words: &[&str]| words.iter().copied().map(String::from).collect();
     let mut programs: Vec<(&str, u64, Vec<String>)> = vec![
-        ("CacheLeak", 0, words(&["CacheLeak", "2000", "60000"])),
-        ("ReaderLeak", 0, words(&["ReaderLeak", "5000", "12000"])),
+        ("CacheLeak", 0, words(&["CacheLeak", "2000", "40000"])),
+        ("ReaderLeak", 0, words(&["ReaderLeak", "5000", "2000"])),
         ("ListenerLeak", 0, words(&["ListenerLeak", "20000"])),
         ("h2", LEAST, words(&["Grown", "h2", "700000"])),
         ("lucene", LEAST, words(&["Grown", "lucene", "1200000"])),

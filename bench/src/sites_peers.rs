@@ -65,7 +65,7 @@ pub const LEAKS: [Leak; 3] = [
     Leak {
         main: "ReaderLeak",
         title: "Lucene with readers left open",
-        arguments: &["5000", "4000"],
+        arguments: &["5000", "1000"],
         jars: &["lucene-core-9.12.0"],
         class: "ReaderLeak$Ranks",
         ty: "short[]",
