@@ -172,7 +172,8 @@ impl Profile {
             // The format's own separators.
             let clean = |part: &String| part.replace([';', '\n', ' '], "_");
             let stack: Vec<String> = parts.iter().map(clean).collect();
-            *lines.entry(stack.join(";")).or_insert(0) += count;
+            let sum = lines.entry(stack.join(";")).or_insert(0);
+            *sum = sum.saturating_add(count);
         }
         let line = |(stack, count): (&String, &u64)| format!("{stack} {count}\n");
         lines.iter().map(line).collect()

@@ -103,7 +103,8 @@ pub fn rank(profile: &Profile) -> Ranking {
     let mut of_first: HashMap<(Waste, Frame), u64> = HashMap::new();
     for (pair, &count) in &profile.pairs {
         let leaf = |node| profile.contexts.leaf(node).unwrap_or(Frame::UNKNOWN);
-        *of_first.entry((pair.waste, leaf(pair.first))).or_insert(0) += count;
+        let began = of_first.entry((pair.waste, leaf(pair.first))).or_insert(0);
+        *began = began.saturating_add(count);
         if pair.wasteful {
             let key = (
                 pair.detail.initialising,
@@ -143,15 +144,9 @@ fn leaf_pair(
     of_first: u64,
 ) -> LeafPair {
     let tree = &profile.contexts;
-    let count: u64 = pairs.iter().map(|(_, n)| n).sum();
-    let with = |is: &dyn Fn(&Pair) -> bool| -> u64 {
-        pairs
-            .iter()
-            .filter(|(pair, _)| is(pair))
-            .map(|(_, n)| n)
-            .sum()
-    };
-    let most = |is: &dyn Fn(&Pair) -> bool| with(is) * 2 > count;
+    let count = sum(pairs, |_| true);
+    let with = |is: &dyn Fn(&Pair) -> bool| sum(pairs, is);
+    let most = |is: &dyn Fn(&Pair) -> bool| with(is) > count / 2;
     let caller = |node| tree.node(node).map(|(parent, _)| parent);
     let is_cut = |node| caller(node).and_then(|p| tree.leaf(p)) == Some(Frame::CUT);
     let hint = Hint::of(&Facts {
@@ -198,11 +193,18 @@ fn leaf_pair(
     }
 }
 
+/// Samples of the pairs that are so. What was read may be damaged: counts may be anything.
+fn sum(pairs: &[(&Pair, u64)], is: impl Fn(&Pair) -> bool) -> u64 {
+    let those = pairs.iter().filter(|(pair, _)| is(pair));
+    those.fold(0, |sum: u64, (_, n)| sum.saturating_add(*n))
+}
+
 /// Samples by a key, most first.
 fn tally<K: Ord + Copy>(pairs: &[(&Pair, u64)], key: impl Fn(&Pair) -> K) -> Vec<(K, u64)> {
     let mut counts: BTreeMap<K, u64> = BTreeMap::new();
     for (pair, count) in pairs {
-        *counts.entry(key(pair)).or_insert(0) += count;
+        let sum = counts.entry(key(pair)).or_insert(0);
+        *sum = sum.saturating_add(*count);
     }
     let mut counts: Vec<(K, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -13,10 +13,10 @@ pub fn text(instruction: &Bytes) -> Option<String> {
     }
     let mut text = String::new();
     let mut formatter = FastFormatter::new();
-    formatter
-        .options_mut()
-        .set_space_after_operand_separator(true);
-    formatter.options_mut().set_rip_relative_addresses(true);
+    let options = formatter.options_mut();
+    options.set_space_after_operand_separator(true);
+    options.set_rip_relative_addresses(true);
+    options.set_use_hex_prefix(true);
     formatter.format(&decoded, &mut text);
     Some(text)
 }

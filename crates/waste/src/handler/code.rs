@@ -142,7 +142,7 @@ pub struct Operand {
 pub struct Operands([Option<Operand>; 2]);
 
 impl Operands {
-    /// In the order of the instruction's operands.
+    /// In the order in which they happen: loads first.
     pub fn iter(&self) -> impl Iterator<Item = Operand> + '_ {
         self.0.iter().flatten().copied()
     }
@@ -218,6 +218,11 @@ impl Reader {
                 *slot = Some(operand(raw, n, kind, registers));
                 found += 1;
             }
+        }
+        // `movs` names its destination first.
+        let kinds = operands.0.map(|operand| operand.map(|o| o.kind));
+        if let [Some(Kind::Store), Some(Kind::Load)] = kinds {
+            operands.0.swap(0, 1);
         }
         operands
     }

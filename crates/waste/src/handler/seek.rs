@@ -28,7 +28,7 @@ pub struct Reached {
 /// What to do next.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// The access is the instruction at the thread's program counter.
+    /// The access is what the thread does next: it stands at this instruction, or only jumps are between.
     Reached(Reached),
     /// Break before this instruction runs; then [`Seek::stopped`] and [`Seek::run`].
     BreakAt(u64),
@@ -105,26 +105,22 @@ impl Seek {
                 continue;
             }
             let operands = reader.operands(&instruction, known);
-            if operands.iter().any(|operand| !operand.form.stack) {
-                if known.is_none() {
-                    // It may turn out to be refused; as a candidate it counts all the same.
-                    if self.skip == 0 {
-                        return self.break_at(instruction.pc());
-                    }
-                    self.skip -= 1;
-                    self.pc = instruction.next();
-                    continue;
+            if known.is_none() {
+                // Some may turn out to be refused; as candidates they count all the same.
+                let candidates = operands.iter().filter(|o| !o.form.stack).count() as u32;
+                if candidates > self.skip {
+                    return self.break_at(instruction.pc());
                 }
-                let taken = operands.iter().find_map(|operand| accept(&operand));
-                match taken {
-                    Some(access) if self.skip == 0 => {
+                self.skip -= candidates;
+            } else {
+                for access in operands.iter().filter_map(|operand| accept(&operand)) {
+                    if self.skip == 0 {
                         return Step::Reached(Reached {
                             instruction,
                             access,
                         });
                     }
-                    Some(_) => self.skip -= 1,
-                    None => {}
+                    self.skip -= 1;
                 }
             }
             self.pc = instruction.next();

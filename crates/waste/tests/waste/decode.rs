@@ -158,7 +158,7 @@ fn string_instructions() {
         .map(|o| o.access.unwrap())
         .collect();
     let of = |address, kind| Access::new(address, 8, kind, Bits).unwrap();
-    assert_eq!(moves, [of(0x8000, Store), of(0x7000, Load)]);
+    assert_eq!(moves, [of(0x7000, Load), of(0x8000, Store)]);
     assert_eq!(operands(&[0xA4]).len(), 2);
     assert!(operands(&[0xF3, 0xA6]).iter().all(|o| o.kind == Load));
     assert_eq!(access(&[0xF2, 0xAE]), (0x8000, 1, Load, Bits));
@@ -235,7 +235,7 @@ fn instructions_in_words() {
     let said = |bytes: &[u8]| text(&Bytes::new(bytes).unwrap());
     assert_eq!(
         said(&[0x44, 0x8B, 0x56, 0x08]).unwrap(),
-        "mov r10d, [rsi+8]"
+        "mov r10d, [rsi+0x8]"
     );
     assert_eq!(
         said(&[0xF2, 0x0F, 0x11, 0x08]).unwrap(),

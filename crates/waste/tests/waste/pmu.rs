@@ -355,10 +355,8 @@ fn accesses_of_samples() {
         let Record::Sample(sample) = decode(&bytes) else {
             panic!()
         };
-        let mut pmu = Pmu {
-            anchor: start,
-            ..Pmu::pebs()
-        };
+        let mut pmu = Pmu::pebs();
+        pmu.anchor = start;
         let code = Code::new(start, code);
         pmu.event(&mut reader, &code, &sample, &mut |operand| {
             operand.access.ok().filter(|_| take)

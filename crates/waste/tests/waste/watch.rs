@@ -1,10 +1,9 @@
 //! The state machine of a watch against the seed's definitions, taken over whole access sequences byte by byte.
 
-
+use crate::common::{Event, content, history};
 use borescope_waste::handler::value::Tolerance;
 use borescope_waste::handler::watch::{Answer, Asked, Mode, Waste, Watch};
 use borescope_waste::{Access, Element, Kind, Place};
-use crate::common::{Event, content, history};
 use proptest::prelude::*;
 
 /// What the definitions say of the access `events[0]`, watched at `place`: for each question the event that answers it and whether it was waste.

@@ -1,11 +1,10 @@
 //! Accounting: whatever happens to a thread's watches, every tick, access, watch and question is accounted for.
 
-
+use crate::common::{Event, content, history};
 use borescope_waste::analysis::accounts::Accounts;
 use borescope_waste::handler::tally::WORDS;
 use borescope_waste::profile::snapshot;
 use borescope_waste::*;
-use crate::common::{Event, content, history};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -83,7 +82,8 @@ fn run(
                 watches.tick(&tally);
                 watches.reached(&tally);
                 if let Some(slot) = watches.choose(&tally) {
-                    let place = Place::within(&event.access, &mut crate::common::Fixed(pick.into()));
+                    let place =
+                        Place::within(&event.access, &mut crate::common::Fixed(pick.into()));
                     let (before, after) = (
                         content(&event.before, &place),
                         content(&event.after, &place),

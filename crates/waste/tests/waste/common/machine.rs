@@ -52,6 +52,13 @@ pub struct Did {
     pub stack: bool,
 }
 
+impl Did {
+    /// It goes across the end of the address space: no access that is followed.
+    pub fn wraps(&self) -> bool {
+        self.address.checked_add(self.width.into()).is_none()
+    }
+}
+
 /// An assembled program.
 pub struct Program {
     pub ops: Vec<Op>,
@@ -132,7 +139,8 @@ fn encode(op: Op, at: u64, target: impl Fn(usize) -> u64) -> Vec<u8> {
         }
         Op::Nop => out.extend([0x0F, 0x1F, 0x44, 0x00, 0x08]),
         Op::MoveString => out.extend([0x48, 0xA5]),
-        Op::Fill(_) => out.extend([0xF3, 0x48, 0xAB]),
+        // mov ecx, turns; rep stosq.
+        Op::Fill(turns) => out.extend([0xB9, turns, 0, 0, 0, 0xF3, 0x48, 0xAB]),
         Op::JumpTo(to) => {
             // mov r11, target; jmp r11: one unit of two instructions.
             out.extend([0x49, 0xBB]);
@@ -170,8 +178,6 @@ impl Program {
 pub struct Machine {
     pub registers: Registers,
     pub memory: HashMap<u64, u8>,
-    /// Turns left of the fill under way.
-    filling: bool,
     /// Between the two instructions of a `JumpTo`.
     jump: Option<u64>,
 }
@@ -188,19 +194,20 @@ impl Machine {
         Machine {
             registers,
             memory: HashMap::new(),
-            filling: false,
             jump: None,
         }
     }
 
     fn read(&self, address: u64, width: u8) -> u64 {
-        let byte = |n: u64| u64::from(*self.memory.get(&(address + n)).unwrap_or(&7)) << (8 * n);
+        let byte =
+            |n: u64| u64::from(*self.memory.get(&address.wrapping_add(n)).unwrap_or(&7)) << (8 * n);
         (0..u64::from(width)).map(byte).sum()
     }
 
     fn write(&mut self, address: u64, width: u8, value: u64) {
         for n in 0..u64::from(width) {
-            self.memory.insert(address + n, (value >> (8 * n)) as u8);
+            self.memory
+                .insert(address.wrapping_add(n), (value >> (8 * n)) as u8);
         }
     }
 
@@ -242,10 +249,8 @@ impl Machine {
             self.registers.rip = target;
             return Some(Vec::new());
         }
-        let n = program
-            .starts
-            .binary_search(&pc)
-            .expect("at an instruction");
+        // A fill is two instructions.
+        let n = program.starts.partition_point(|start| *start <= pc) - 1;
         let op = *program.ops.get(n)?;
         let next = program.starts[n + 1];
         self.registers.rip = next;
@@ -355,23 +360,21 @@ impl Machine {
                 touch(into, 8, Kind::Store);
                 let value = self.read(from, 8);
                 self.write(into, 8, value);
-                self.registers.general[6] += 8;
-                self.registers.general[7] += 8;
+                self.registers.general[6] = from.wrapping_add(8);
+                self.registers.general[7] = into.wrapping_add(8);
             }
-            Op::Fill(turns) => {
-                if !self.filling {
-                    self.registers.general[1] = u64::from(turns);
-                }
-                self.filling = self.registers.general[1] != 0;
-                if self.filling {
-                    let a = g(self, 7);
-                    touch(a, 8, Kind::Store);
-                    self.write(a, 8, g(self, 0));
-                    self.registers.general[7] += 8;
-                    self.registers.general[1] -= 1;
-                    self.filling = self.registers.general[1] != 0;
-                }
-                if self.filling {
+            Op::Fill(turns) if pc == program.starts[n] => {
+                self.registers.general[1] = u64::from(turns);
+                self.registers.rip = pc + 5;
+            }
+            Op::Fill(_) if self.registers.general[1] == 0 => {}
+            Op::Fill(_) => {
+                let a = g(self, 7);
+                touch(a, 8, Kind::Store);
+                self.write(a, 8, g(self, 0));
+                self.registers.general[7] = a.wrapping_add(8);
+                self.registers.general[1] -= 1;
+                if self.registers.general[1] != 0 {
                     self.registers.rip = pc;
                 }
             }
