@@ -8,8 +8,9 @@
 //! | weight of a sample | CPU time | accesses |
 //! | tested on | everything | synthetic records only: not tested on hardware |
 //!
-//! Both give a [`Reached`]; from there on nothing differs. Since a `software` access has not run when its watch is armed, the watch traps for
-//! it first, which shows the value; a `pmu` access's value is what the place holds when the record is read, which may be a later one.
+//! Both give a [`Reached`]; from there on one thing differs. A `software` access has not run when its watch is armed, so the watch traps for
+//! it first, which shows the value ([`crate::Watch::ahead`]); a `pmu` access's value is what the place holds when the record is read, which may be a later one
+//! ([`crate::Watch::new`]).
 
 use crate::handler::access::{Access, Kind};
 use crate::handler::code::{Code, Hidden, Operand, Reader};
@@ -181,7 +182,7 @@ impl AccessSource for Pmu {
         // An instruction pointer that is not exact is one instruction late (precise_ip = 1).
         let instruction = match sample.exact {
             true => reader.at(code, sample.ip),
-            false => crate::handler::trap::before(reader, code, self.anchor, sample.ip).ok(),
+            false => code.before(self.anchor, sample.ip),
         };
         let Some(instruction) = instruction else {
             return Step::Miss(Miss::Undecodable);
@@ -198,7 +199,7 @@ impl AccessSource for Pmu {
             return Step::Miss(Miss::Mismatch);
         };
         // Masks, gathers and odd widths stay hidden: the record's address is only that of some element.
-        if operand.access == Err(Hidden::Base) {
+        if matches!(operand.access, Ok(_) | Err(Hidden::Base)) {
             let width = u8::try_from(operand.width).unwrap_or(0);
             operand.access =
                 Access::new(address, width, operand.kind, operand.element).ok_or(Hidden::Base);

@@ -28,6 +28,23 @@ impl<'a> Code<'a> {
         self.from(pc).is_some_and(|rest| !rest.is_empty())
     }
 
+    /// The instruction that ends at `pc`, decoding from `anchor` on, where one begins. `None`: none does.
+    pub fn before(&self, anchor: u64, pc: u64) -> Option<Instruction> {
+        let bytes = self.from(anchor)?;
+        // One decoder for all of them: making one costs as much as several instructions.
+        let mut decoder = Decoder::with_ip(64, bytes, anchor, DecoderOptions::NONE);
+        let mut raw = iced_x86::Instruction::new();
+        while decoder.can_decode() && decoder.ip() < pc {
+            decoder.decode_out(&mut raw);
+            if raw.is_invalid() {
+                return None;
+            }
+        }
+        let bytes = self.from(raw.ip())?.get(..raw.len())?;
+        let bytes = Bytes::new(bytes)?;
+        (raw.next_ip() == pc).then_some(Instruction { raw, bytes })
+    }
+
     /// The bytes from an address on.
     fn from(&self, pc: u64) -> Option<&'a [u8]> {
         let offset = usize::try_from(pc.checked_sub(self.start)?).ok()?;
@@ -105,7 +122,7 @@ pub enum Hidden {
     BitString,
     /// Of unknown or more than [`MAX_WIDTH`] bytes (`xsave`).
     Width,
-    /// Relative to a segment whose base is not known, or beyond the end of the address space.
+    /// Relative to a register or segment whose value is not known, or beyond the end of the address space.
     Base,
     /// The instruction has overwritten a register of the address: `mov rax, [rax]`, seen from behind.
     Overwritten,
@@ -118,6 +135,8 @@ pub struct Form {
     pub field: bool,
     /// The base is rsp: a slot of the frame.
     pub stack: bool,
+    /// The base is r15, which compiled Java code keeps the thread's own structure in.
+    pub thread: bool,
     /// The displacement.
     pub displacement: i64,
 }
@@ -193,7 +212,7 @@ impl Reader {
     }
 
     /// The memory that an instruction reads and writes by its operands. Not the stack slots of push, pop, call and return; prefetches, `lea`
-    /// and long nops access nothing. `registers`: before the instruction; without them addresses are [`Hidden::Base`].
+    /// and long nops access nothing. `registers`: before the instruction; without them all addresses but those of constants are [`Hidden::Base`].
     pub fn operands(
         &mut self,
         instruction: &Instruction,
@@ -373,7 +392,11 @@ fn operand(
     } else if width == 0 || width > u16::from(MAX_WIDTH) {
         Err(Hidden::Width)
     } else {
-        let value = |register, _, _| registers?.value(register);
+        let known = registers.copied().unwrap_or_default();
+        let value = |register: Register, _, _| match registers {
+            None if register.is_gpr() => None,
+            _ => known.value(register),
+        };
         raw.virtual_address(n, 0, value)
             .and_then(|address| Access::new(address, width as u8, kind, element))
             .ok_or(Hidden::Base)
@@ -382,6 +405,7 @@ fn operand(
     let form = Form {
         field: plain && base.is_gpr() && raw.memory_index() == Register::None,
         stack: plain && base == Register::RSP,
+        thread: plain && base == Register::R15,
         displacement: raw.memory_displacement64() as i64,
     };
     Operand {

@@ -8,7 +8,7 @@
 //! may let a random number of candidates pass first (`skip`).
 
 use super::access::Access;
-use super::code::{Code, Instruction, Operand, Reader};
+use super::code::{Code, Hidden, Instruction, Operand, Reader};
 use super::registers::Registers;
 use super::tally::Miss;
 use iced_x86::{FlowControl, OpKind};
@@ -107,7 +107,11 @@ impl Seek {
             let operands = reader.operands(&instruction, known);
             if known.is_none() {
                 // Some may turn out to be refused; as candidates they count all the same.
-                let candidates = operands.iter().filter(|o| !o.form.stack).count() as u32;
+                let candidate = |operand: &Operand| match operand.access {
+                    Err(Hidden::Base) => !(operand.form.stack || operand.form.thread),
+                    _ => accept(operand).is_some(),
+                };
+                let candidates = operands.iter().filter(candidate).count() as u32;
                 if candidates > self.skip {
                     return self.break_at(instruction.pc());
                 }

@@ -53,7 +53,10 @@ pub fn trapped(
             return Ok(done(again, access, false, registers));
         }
     }
-    let last = before(reader, code, anchor, pc)?;
+    if anchor >= pc || !code.contains(anchor) {
+        return Err(Unknown::NoAnchor);
+    }
+    let last = code.before(anchor, pc).ok_or(Unknown::Skew)?;
     let operands = if repeats(&last.raw) {
         // It is through: rcx is 0, which would say that it does nothing.
         let mut once = *registers;
@@ -82,29 +85,6 @@ pub fn trapped(
             Ok(done(last, access, true, registers))
         }
         Err(None) => Err(Unknown::Elsewhere),
-    }
-}
-
-/// The instruction that ends where `pc` is.
-pub(crate) fn before(
-    reader: &Reader,
-    code: &Code<'_>,
-    anchor: u64,
-    pc: u64,
-) -> Result<Instruction, Unknown> {
-    if anchor >= pc || !code.contains(anchor) {
-        return Err(Unknown::NoAnchor);
-    }
-    let mut at = anchor;
-    loop {
-        let instruction = reader.at(code, at).ok_or(Unknown::Skew)?;
-        at = instruction.next();
-        if at == pc {
-            return Ok(instruction);
-        }
-        if at > pc || at <= instruction.pc() {
-            return Err(Unknown::Skew);
-        }
     }
 }
 

@@ -161,6 +161,8 @@ pub struct Watch {
     asked: Asked,
     whole: bool,
     between: Between,
+    /// The sampled access has happened.
+    ran: bool,
 }
 
 impl Watch {
@@ -194,6 +196,17 @@ impl Watch {
             asked,
             whole: true,
             between: Between::default(),
+            ran: true,
+        })
+    }
+
+    /// The watch for an access that has not happened yet, but is what the thread does next: the first that [`Watch::see`] sees is that one,
+    /// and answers nothing. `before`: the place's content now.
+    pub fn ahead(place: Place, first: Access, before: u64, want: Asked) -> Option<Watch> {
+        let watch = Watch::new(place, first, Some(before), before, want)?;
+        Some(Watch {
+            ran: false,
+            ..watch
         })
     }
 
@@ -235,7 +248,14 @@ impl Watch {
     ) -> Seen {
         let mut answers = [None; 3];
         let touched = self.place.overlap(access);
-        if touched != 0 {
+        if touched != 0 && !self.ran {
+            self.ran = true;
+            self.content = after;
+            self.stored = after;
+            if self.first.kind() == Kind::Load {
+                self.loaded = after;
+            }
+        } else if touched != 0 {
             self.step(access, touched, before, after, tolerance, &mut answers);
         }
         Seen {

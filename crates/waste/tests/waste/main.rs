@@ -3,6 +3,7 @@
 mod analysis;
 mod common;
 mod decode;
+mod pipeline;
 mod pmu;
 mod reservoir;
 mod seek;
