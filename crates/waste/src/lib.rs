@@ -25,7 +25,7 @@
 //! - **One [`Watches`] a thread**, and nobody else's hands on it: traps are synchronous, so blocking the tick's signal in the trap's handler is enough.
 //! - **Contents**: the watched bytes as a little-endian u64, read without touching them (process_vm_readv, or disarmed), or the watch traps for its own reader.
 //! - **The value of the first access.** A seek stops before it: [`Watch::ahead`] takes the first trap for the access itself. A PMU's sample has happened: [`Watch::new`].
-//! - **Order for a trap**: generational ZGC's own look at the field ([`handler::barrier::is_store_check`]) is skipped and the watch stays; a second access that initialises a new object ends the
+//! - **Order for a trap**: generational ZGC's own look at the field ([`handler::barrier::is_store_check`]) is skipped and the watch stays (as a sample it is [`Refusal::Barrier`]); a second access that initialises a new object ends the
 //!   watch with [`End::NewObject`]; an [`trap::Unknown`] ends it with [`End::UnknownAccess`]; then [`Watches::trapped`]. Where the second context cannot be had, the line [`Frame::UNKNOWN`] stands for it.
 //! - **[`End`]s**: collections, thread ends, another virtual thread on the carrier, stop. The sums of [`handler::tally`] tell when one is forgotten.
 //! - **Contexts**: frames from the outermost in; [`Frame::DEEPER`] as the outermost if there were more.

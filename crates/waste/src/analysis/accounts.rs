@@ -99,6 +99,11 @@ impl Accounts {
             .fold(0, |s, n| s.saturating_add(*n))
     }
 
+    /// The way of all samples, by name, as the report has it.
+    pub fn samples(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Accounts::counters().filter_map(|counter| Some((counter.name()?, self.get(counter))))
+    }
+
     /// The sums as (what, whole, parts). Whole less parts is what is under way, nothing once all has ended.
     pub fn sums(&self) -> [(&'static str, u64, u64); 7] {
         let kind = |what, w| {

@@ -51,7 +51,7 @@ pub struct LeafPair {
     pub count: u64,
     /// Of all completed ones of the kind: an estimate.
     pub share: Share,
-    /// Of those that began at the first line: `count` of so many.
+    /// Of those that began at the first line: `count` of so many, as far as the table had room.
     pub of_first: u64,
     /// What it means.
     pub hint: Hint,

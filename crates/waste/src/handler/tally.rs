@@ -43,6 +43,8 @@ pub enum Refusal {
     Header,
     /// The length of an array, which never changes.
     ArrayLength,
+    /// A collector's own look at a field ([`super::barrier`]).
+    Barrier,
     /// None of its questions is wanted.
     NotAsked,
     /// All registers are busy and chance was against it.
@@ -115,12 +117,13 @@ const MISSES: [Miss; 6] = [
     Miss::Ended,
     Miss::Mismatch,
 ];
-const REFUSALS: [Refusal; 9] = [
+const REFUSALS: [Refusal; 10] = [
     Refusal::Hidden,
     Refusal::Stack,
     Refusal::OutsideHeap,
     Refusal::Header,
     Refusal::ArrayLength,
+    Refusal::Barrier,
     Refusal::NotAsked,
     Refusal::PassedOver,
     Refusal::NoRegister,
@@ -143,11 +146,54 @@ impl Miss {
 }
 impl Refusal {
     /// All.
-    pub const ALL: [Refusal; 9] = REFUSALS;
+    pub const ALL: [Refusal; 10] = REFUSALS;
 }
 impl End {
     /// All.
     pub const ALL: [End; 8] = ENDS;
+}
+
+impl Counter {
+    /// Its name in the report: what of a sample's way it counts, `None` for what the kinds of waste have to themselves.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Counter::Tick => "ticks",
+            Counter::Reached => "reached",
+            Counter::Armed => "armed",
+            Counter::Miss(Miss::NotCompiled) => "not_compiled",
+            Counter::Miss(Miss::LeftCode) => "left_code",
+            Counter::Miss(Miss::StepLimit) => "step_limit",
+            Counter::Miss(Miss::Undecodable) => "undecodable",
+            Counter::Miss(Miss::Ended) => "seek_ended",
+            Counter::Miss(Miss::Mismatch) => "mismatch",
+            Counter::Refused(Refusal::Hidden) => "hidden_address",
+            Counter::Refused(Refusal::Stack) => "stack",
+            Counter::Refused(Refusal::OutsideHeap) => "outside_heap",
+            Counter::Refused(Refusal::Header) => "header",
+            Counter::Refused(Refusal::ArrayLength) => "array_length",
+            Counter::Refused(Refusal::Barrier) => "barrier",
+            Counter::Refused(Refusal::NotAsked) => "not_asked",
+            Counter::Refused(Refusal::PassedOver) => "passed_over",
+            Counter::Refused(Refusal::NoRegister) => "no_register",
+            Counter::Refused(Refusal::NoStack) => "no_stack",
+            Counter::Ended(End::Completed) => "completed",
+            Counter::Ended(End::Replaced) => "replaced",
+            Counter::Ended(End::Collection) => "lost_to_gc",
+            Counter::Ended(End::Unmounted) => "lost_to_unmount",
+            Counter::Ended(End::ThreadEnd) => "lost_to_thread_end",
+            Counter::Ended(End::UnknownAccess) => "unknown_access",
+            Counter::Ended(End::NewObject) => "new_object",
+            Counter::Ended(End::Stopped) => "open_at_stop",
+            Counter::Recorded => "recorded",
+            Counter::NoRoom => "no_room",
+            Counter::ContextCut => "contexts_cut",
+            Counter::RecordsLost => "records_lost",
+            Counter::Asked(_)
+            | Counter::Wasteful(_)
+            | Counter::Useful(_)
+            | Counter::Unanswered(_) => return None,
+        })
+    }
 }
 
 /// Words that the counters take.

@@ -226,7 +226,7 @@ fn threads_at_once() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     let n = (round * 7 + thread) % 60;
-                    let stack = |k: u64| (0..5).map(move |d| frame((n * k >> d) % 9, d));
+                    let stack = |k: u64| (0..5).map(move |d| frame(((n * k) >> d) % 9, d));
                     let first = table.context(stack(3)).unwrap();
                     let second = table.context(stack(5)).unwrap();
                     assert!(table.record(&pair(Waste::DeadStore, first.node, second.node, n)));

@@ -26,7 +26,7 @@ fn others() -> impl Strategy<Value = Vec<Other>> {
         4 => Just(Other::Nothing),
         6 => (0u8..4).prop_map(Other::Tick),
         1 => (0usize..6).prop_map(|n| Other::Missed(Miss::ALL[n])),
-        1 => (0usize..9).prop_map(|n| Other::Refused(Refusal::ALL[n])),
+        1 => (0usize..10).prop_map(|n| Other::Refused(Refusal::ALL[n])),
         1 => (0usize..4, 2usize..8).prop_map(|(slot, n)| Other::End(slot, End::ALL[n])),
         1 => (2usize..8).prop_map(|n| Other::EndAll(End::ALL[n])),
         1 => (0usize..5).prop_map(Other::Limit),
@@ -178,6 +178,23 @@ fn each_counter_has_a_word_of_its_own() {
     let indexes: HashSet<usize> = counters.iter().map(|c| c.index()).collect();
     assert_eq!(indexes.len(), counters.len());
     assert!(indexes.iter().all(|&i| i < WORDS));
+}
+
+#[test]
+fn the_report_names_each_counter_once() {
+    let accounts = Accounts::default();
+    let names: Vec<&str> = accounts.samples().map(|(name, _)| name).collect();
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+    let contract = [
+        "ticks",
+        "armed",
+        "completed",
+        "lost_to_gc",
+        "replaced",
+        "step_limit",
+        "no_stack",
+    ];
+    assert!(contract.iter().all(|name| names.contains(name)));
 }
 
 #[test]
