@@ -88,7 +88,7 @@ fn handle(thread: &mut Thread, code: &Code<'_>, table: &Table<'_>, reached: &mut
             let again = watches.get(slot).filter(|_| before == after);
             let access = again.map_or(trapped.access, |armed| armed.watch.first());
             let trap = watches.trapped(slot, &access, Some(before), after, &tally);
-            for trap in trap.iter() {
+            if let Some(trap) = trap {
                 for answer in trap.seen.answers() {
                     table.record(&Pair::new(&trap.armed, &answer, &origin, &access));
                 }

@@ -101,7 +101,7 @@ impl Accounts {
 
     /// The way of all samples, by name, as the report has it.
     pub fn samples(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Accounts::counters().filter_map(|counter| Some((counter.name()?, self.get(counter))))
+        Accounts::counters().filter_map(move |counter| Some((counter.name()?, self.get(counter))))
     }
 
     /// The sums as (what, whole, parts). Whole less parts is what is under way, nothing once all has ended.

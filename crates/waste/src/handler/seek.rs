@@ -30,7 +30,8 @@ pub struct Reached {
 pub enum Step {
     /// The access is what the thread does next: it stands at this instruction, or only jumps are between.
     Reached(Reached),
-    /// Break before this instruction runs; then [`Seek::stopped`] and [`Seek::run`].
+    /// Break before this instruction runs; then [`Seek::stopped`] and [`Seek::run`]. In a loop it may be the one the thread stands at: whether it traps
+    /// at once or in the next turn is all the same.
     BreakAt(u64),
     /// The way leads to this address, in other code: [`Seek::run`] with the code there, if any, else give up with [`Miss::LeftCode`].
     Elsewhere(u64),
