@@ -2,10 +2,12 @@
 //!
 //! Words of 64 bits, all accessed as atomics:
 //!
-//!     header    8 words: magic, contexts' capacity, pairs' capacity, contexts used, pairs used, source, 2 spare
-//!     counters 64 words ([`super::tally`])
-//!     contexts  2 words each: method; parent node << 32 | bytecode index
-//!     pairs     8 words each: first node << 32 | second node; detail; first instruction (2); second instruction (2); object; count
+//! ```text
+//! header    8 words: magic, contexts' capacity, pairs' capacity, contexts used, pairs used, source, 2 spare
+//! counters 64 words ([`super::tally`])
+//! contexts  2 words each: method; parent node << 32 | bytecode index
+//! pairs     8 words each: first node << 32 | second node; detail; first instruction (2); second instruction (2); object; count
+//! ```
 //!
 //! A context is a node of a tree: a frame and the node of its caller. Node 0 is the root, node i + 1 is slot i. Both parts are hash tables with
 //! open addressing whose slots are never freed. A slot's first word is claimed by compare-and-set (0 to [`BUSY`]), then the others are
