@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! header    8 words: magic, contexts' capacity, pairs' capacity, contexts used, pairs used, source, 2 spare
-//! counters 64 words ([`super::tally`])
+//! counters 64 words (tally.rs)
 //! contexts  2 words each: method; parent node << 32 | bytecode index
 //! pairs     8 words each: first node << 32 | second node; detail; first instruction (2); second instruction (2); object; count
 //! ```
