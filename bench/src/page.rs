@@ -113,15 +113,9 @@ impl View<'_> {
             }
             writeln!(
                 text,
-                "- Session of {}: {runs} runs; borescope {} ({}, agent {}); {}, {} cores; {}; `{}`",
+                "- Session of {}: {runs} runs; {}",
                 session.started,
-                session.borescope,
-                session.commit,
-                session.agent,
-                session.cpu,
-                session.cores,
-                session.kernel,
-                session.arguments.join(" ")
+                session.with()
             )?;
             for (jdk, version) in &session.jdks {
                 writeln!(text, "  - JDK {jdk}: {version}")?;

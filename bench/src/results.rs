@@ -146,6 +146,22 @@ pub struct Session {
     pub arguments: Vec<String>,
 }
 
+impl Session {
+    /// With what, on one line.
+    pub fn with(&self) -> String {
+        format!(
+            "borescope {} ({}, agent {}); {}, {} cores; {}; `{}`",
+            self.borescope,
+            self.commit,
+            self.agent,
+            self.cpu,
+            self.cores,
+            self.kernel,
+            self.arguments.join(" ")
+        )
+    }
+}
+
 /// All raw figures of a directory.
 #[derive(Debug, Default)]
 pub struct Results {

@@ -59,6 +59,7 @@ pub struct Row {
 
 /// Runs everything, and writes page and table.
 pub fn run(args: &Args) -> Result<()> {
+    std::fs::create_dir_all(&args.out)?;
     let sources = jars("ecj-3.38.0-sources").remove(0).display().to_string();
     let words = |words: &[&str]| words.iter().copied().map(String::from).collect();
     let mut programs: Vec<(&str, u64, Vec<String>)> = vec![

@@ -210,6 +210,7 @@ pub struct Row {
 
 /// Runs everything, and writes page and table.
 pub fn run(args: &Args) -> Result<()> {
+    std::fs::create_dir_all(&args.out)?;
     ensure!(args.runs > 0, "--runs must be at least 1");
     let leaks: Vec<&Leak> = match args.programs.is_empty() {
         true => LEAKS.iter().collect(),

@@ -40,15 +40,9 @@ pub fn page(session: &Session, leaks: &[&Leak], rows: &[Row]) -> Result<String> 
     let mut text = String::from(HEAD);
     writeln!(
         text,
-        "\n- Run of {}: borescope {} ({}, agent {}); {}, {} cores; {}; `{}`; turns: {}",
+        "\n- Run of {}: {}; turns: {}",
         session.started,
-        session.borescope,
-        session.commit,
-        session.agent,
-        session.cpu,
-        session.cores,
-        session.kernel,
-        session.arguments.join(" "),
+        session.with(),
         rows.iter().map(|r| r.turn).max().unwrap_or(0)
     )?;
     for (jdk, version) in &session.jdks {
