@@ -99,3 +99,9 @@ pub fn loader_name(jvmti: Jvmti, jni: Jni, loader: JObject) -> String {
         .trim_end_matches(';')
         .replace('/', ".")
 }
+
+/// A seed from the system.
+pub fn random() -> u64 {
+    // The keys of a hash map are the system's randomness, and there is no other source in the standard library.
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_ms())
+}

@@ -15,5 +15,5 @@ pub use burst::Burst;
 pub use file::CounterFile;
 pub(crate) use file::zero_pages;
 pub use raw::{Addr, add64};
-pub(crate) use raw::{load64, publish64, store8, store64};
+pub(crate) use raw::{load32, load64, publish64, store8, store32, store64};
 pub use rows::{Counters, Setup, dense_limit};

@@ -1,6 +1,7 @@
 //! Instruments classes as they load, and those of the JDK that were there before.
 
 use super::helper;
+use super::numbers;
 use super::tables::Plain;
 use super::{State, jdk};
 use crate::glob::Glob;
@@ -164,6 +165,9 @@ impl State {
                 return None;
             }
             if numbers.is_some() {
+                if let Some(by_class) = numbers::shared() {
+                    by_class.learn(jdk, n.first_site, &done.sites);
+                }
                 self.known().insert(key, n);
             }
         }

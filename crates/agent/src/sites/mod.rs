@@ -1,7 +1,7 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`constructors`], [`jdk`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
@@ -11,6 +11,7 @@ mod control;
 mod header;
 mod helper;
 mod jdk;
+mod numbers;
 mod shared;
 mod snapshot;
 mod tables;
@@ -19,12 +20,14 @@ mod walk;
 use crate::glob::Glob;
 use crate::jvmti::sys::{self, JObject, JniEnv, JvmtiEnv, capability, event};
 use crate::jvmti::{Jni, Jvmti};
-use crate::options::Options;
+use crate::options::{self, Options};
 use crate::spool::{self, MetaLog};
 use crate::{say, vm};
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Mode, Sites};
 use classes::Known;
+use header::Layout;
+use numbers::Numbers;
 use snapshot::Snapshots;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::os::unix::net::UnixStream;
@@ -217,6 +220,25 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if !walk::calibrate(jvmti, jni) {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
+    let dynamic = is_dynamic(o, &layout)?;
+    let new = match helper::shared() {
+        // From before, when the agent was attached the last time.
+        Some(_) if helper::works() => None,
+        Some(_) => return Err("the JVM refuses the helper class".into()),
+        None => {
+            let cannot =
+                |e: std::io::Error| format!("cannot map the tables of allocation sites: {e}");
+            let tables = Tables::new(match dynamic {
+                true => numbers::OWNER_BITS,
+                false => layout.owner_bits(),
+            });
+            let tables = tables.map_err(cannot)?;
+            if dynamic {
+                numbers::begin(&tables).map_err(cannot)?;
+            }
+            Some(tables)
+        }
+    };
     let dir = spool::create(&PathBuf::from(&o.out)).map_err(|e| {
         format!(
             "cannot make a spool directory in `{}`: {e}; choose another output directory",
@@ -227,12 +249,16 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         .map_err(|e| format!("cannot make `{}`: {e}", dir.join("meta.log").display()))?;
     let log = MetaLog::new(log);
     let first = Record::Sites(Sites {
-        mode: Mode::Spare,
+        mode: match dynamic {
+            true => Mode::Dynamic,
+            false => Mode::Spare,
+        },
         hash_shift: layout.hash_shift(),
         spare_bits: layout.owner_bits(),
         jdk: o.sites.jdk,
         attribute: o.sites.attribute && o.sites.jdk,
         attached: state.attached,
+        scheme: numbers::shared().map(Numbers::scheme),
     });
     if !log.append(&Record::Target(vm::target(jvmti, o))) || !log.append(&first) {
         return Err(format!(
@@ -241,16 +267,22 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         ));
     }
     let spool = state.spool.get_or_init(|| Spool { dir, log });
-    match helper::shared() {
-        // From before, when the agent was attached the last time.
-        Some((tables, _)) if helper::works() => tables.begin_again(),
-        Some(_) => return Err("the JVM refuses the helper class".into()),
+    match new {
         None => {
+            if let Some((tables, _)) = helper::shared() {
+                tables.begin_again();
+            }
+            if numbers::shared().is_some_and(|n| !n.log_again()) {
+                return Err(format!(
+                    "cannot write to `{}`: the disk is full",
+                    spool.dir.display()
+                ));
+            }
+        }
+        Some(tables) => {
             if state.attached && !jvmti.enable(event::CLASS_PREPARE) {
                 return Err("the JVM refuses event callbacks".into());
             }
-            let tables = Tables::new(layout.owner_bits())
-                .map_err(|e| format!("cannot map the tables of allocation sites: {e}"))?;
             let class = helper::install(jni, tables, layout, state.attached);
             if class.is_null() {
                 return Err("the JVM refuses the helper class".into());
@@ -274,6 +306,29 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         state.log(&Record::Notice(line.into()));
     }
     Ok(())
+}
+
+/// Whether owners are to stand in identity hashes; the error says why what is asked for cannot be.
+fn is_dynamic(options: &Options, layout: &Layout) -> Result<bool, String> {
+    let compact = layout.owner_bits() == 0;
+    let before = helper::shared().map(|_| numbers::shared().is_some());
+    match (options.sites.mode, before) {
+        (options::Mode::Auto, Some(before)) => Ok(before),
+        (options::Mode::Auto, None) if compact && !helper::knows_dynamic() => Err(
+            "compact object headers have no room for allocation sites in this version: run with -XX:-UseCompactObjectHeaders".into(),
+        ),
+        (options::Mode::Auto, None) => Ok(compact),
+        (options::Mode::Spare, _) if compact => Err(
+            "compact object headers have no spare bits: leave out mode=spare, or run with -XX:-UseCompactObjectHeaders".into(),
+        ),
+        (options::Mode::Dynamic, _) if !helper::knows_dynamic() => {
+            Err("mode=dynamic does not work in this version: leave it out".into())
+        }
+        (asked, Some(before)) if (asked == options::Mode::Dynamic) != before => Err(
+            "its objects are marked in another mode since the lens was in it before: leave out mode".into(),
+        ),
+        (asked, _) => Ok(asked == options::Mode::Dynamic),
+    }
 }
 
 unsafe extern "system" fn on_death(_: JvmtiEnv, jni: JniEnv) {
@@ -408,4 +463,9 @@ fn guard(f: impl FnOnce(&'static State)) {
     if let Some(state) = STATE.get() {
         let _ = catch_unwind(AssertUnwindSafe(|| f(state)));
     }
+}
+
+/// Appends to the log of the lens at work.
+fn log(record: &Record) -> bool {
+    STATE.get().is_some_and(|state| state.log(record))
 }
