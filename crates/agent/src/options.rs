@@ -52,6 +52,8 @@ pub struct Sites {
     pub mode: Mode,
     /// Minutes between snapshots.
     pub every: Option<u32>,
+    /// A trace of allocations and identity hashes is recorded; there are no snapshots.
+    pub trace: bool,
 }
 
 /// Parsed options.
@@ -99,6 +101,7 @@ impl Options {
                 gc: true,
                 mode: Mode::Auto,
                 every: None,
+                trace: false,
             },
             k: 4,
             engine: Engine::Automaton,
@@ -121,7 +124,9 @@ impl Options {
                 "k" | "engine" | "branches" | "straight" | "memory" | "rows" | "burst" | "seed" => {
                     of_paths = Some(key);
                 }
-                "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" => of_sites = Some(key),
+                "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" | "trace" => {
+                    of_sites = Some(key);
+                }
                 _ => {}
             }
             match key {
@@ -169,6 +174,11 @@ impl Options {
                 "attribute" => o.sites.attribute = flag(key, value)?,
                 "objects" => o.sites.objects = flag(key, value)?,
                 "gc" => o.sites.gc = flag(key, value)?,
+                "trace" => {
+                    if flag(key, value)? {
+                        return Err("traces are not recorded by this version".into());
+                    }
+                }
                 "every" => {
                     let every = value
                         .parse()
@@ -345,6 +355,7 @@ mod tests {
             gc: false,
             mode: Mode::Dynamic,
             every: Some(5),
+            trace: false,
         };
         assert_eq!(o.sites, expected);
     }
@@ -362,6 +373,8 @@ mod tests {
             ("lens=sites,jdk=yes", "0 or 1"),
             ("lens=sites,every=0", "1 to 10080"),
             ("lens=sites,mode=hybrid", "auto, spare or dynamic"),
+            ("lens=sites,trace=1", "not recorded"),
+            ("trace=0", "lens=sites"),
             ("colour=red", "colour"),
             ("out=%4", "percent"),
             ("memory=12", "1048576"),

@@ -29,6 +29,16 @@ impl Jvmti {
         unsafe { call!(self.0, sys::jvmti::SET_TAG, (JObject, i64) -> c_int, object, tag) == 0 }
     }
 
+    /// The class that declares a method.
+    pub fn declaring_class(self, method: *mut c_void) -> Option<JObject> {
+        let mut out = null_mut();
+        // SAFETY: arguments as GetMethodDeclaringClass asks; the ID is of a class that is loaded.
+        let rc = unsafe {
+            call!(self.0, sys::jvmti::GET_METHOD_DECLARING_CLASS, (*mut c_void, *mut JObject) -> c_int, method, &mut out)
+        };
+        (rc == 0 && !out.is_null()).then_some(out)
+    }
+
     /// Walks through the heap; the error is JVMTI's number. All Java threads stand still meanwhile.
     ///
     /// # Safety
@@ -134,6 +144,17 @@ impl Jni {
         };
         self.clear_exception();
         object
+    }
+
+    /// The ID of an instance method, inherited ones included; null = there is none.
+    pub fn method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
+        // SAFETY: arguments as GetMethodID asks.
+        let id = unsafe {
+            call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,
+                class, name.as_ptr(), signature.as_ptr())
+        };
+        self.clear_exception();
+        id
     }
 
     /// The ID of a static method; null = there is none.

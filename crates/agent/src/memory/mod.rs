@@ -13,7 +13,7 @@ mod rows;
 pub use arena::Threads;
 pub use burst::Burst;
 pub use file::CounterFile;
-pub(crate) use file::zero_pages;
+pub(crate) use file::{allocate, map_file, reserve_addresses, zero_pages};
 pub use raw::{Addr, add64};
 pub(crate) use raw::{load32, load64, publish64, store8, store32, store64};
 pub use rows::{Counters, Setup, dense_limit};

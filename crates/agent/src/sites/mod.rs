@@ -1,7 +1,7 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
@@ -15,6 +15,7 @@ mod numbers;
 mod shared;
 mod snapshot;
 mod tables;
+mod trace;
 mod walk;
 
 use crate::glob::Glob;
@@ -117,6 +118,9 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
 pub fn attach(jvmti: Jvmti, jni: Jni, options: Options) -> Result<(), String> {
     if STATE.get().is_some() {
         return Err("the sites lens is at work in it already".into());
+    }
+    if options.sites.trace {
+        return Err("a trace is recorded from the start of a program, not later".into());
     }
     // The helpers of the paths lens, or of another image of this library: another version, or a copy in a container.
     let mut other = false;
@@ -294,6 +298,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             jni.forget(class);
         }
     }
+    if o.sites.trace {
+        trace::install(jvmti, jni, layout, &spool.dir)?;
+    }
     shared::hash_all(jvmti, jni);
     for e in EVENTS {
         if !jvmti.enable(e) {
@@ -301,7 +308,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         }
     }
     state.instrument_loaded(jni);
-    if !control::start(state, jni, &spool.dir) {
+    if !o.sites.trace && !control::start(state, jni, &spool.dir) {
         let line = "no control socket: snapshots only at the end and on OutOfMemoryError";
         state.log(&Record::Notice(line.into()));
     }
@@ -333,6 +340,10 @@ fn is_dynamic(options: &Options, layout: &Layout) -> Result<bool, String> {
 
 unsafe extern "system" fn on_death(_: JvmtiEnv, jni: JniEnv) {
     guard(|state| {
+        if state.options.sites.trace {
+            snapshot::end_log(state);
+            return;
+        }
         snapshot::end(state, Jni::new(jni));
         control::end(state);
     });
@@ -348,7 +359,7 @@ unsafe extern "system" fn on_exhausted(
     _description: *const c_char,
 ) {
     guard(|state| {
-        if flags & JAVA_HEAP != 0 {
+        if flags & JAVA_HEAP != 0 && !state.options.sites.trace {
             let _ = snapshot::take(state, Jni::new(jni), Cause::OutOfMemory);
             // One is enough, and with this event HotSpot writes a line to standard output for each OutOfMemoryError.
             state.jvmti.disable(event::RESOURCE_EXHAUSTED);
@@ -359,7 +370,8 @@ unsafe extern "system" fn on_exhausted(
 /// Called by the helper where collections are not possible later.
 fn ending() {
     guard(|state| {
-        if state.options.sites.gc && state.jvmti.collect() {
+        let o = &state.options.sites;
+        if o.gc && !o.trace && state.jvmti.collect() {
             state.collected.store(true, Relaxed);
         }
     });
