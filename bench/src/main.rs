@@ -14,6 +14,7 @@ mod replay;
 mod results;
 mod run;
 mod sites_cost;
+mod sites_coverage;
 mod sites_figures;
 mod startup;
 mod stats;
@@ -44,6 +45,8 @@ enum Command {
     Feed(instructions::FeedArgs),
     /// The sites lens: CPU against plain runs, with intervals; identity hashes of a million objects of one site
     SitesCost(sites_cost::Args),
+    /// The sites lens: the share of large heaps that has a site, and a line of the application
+    SitesCoverage(sites_coverage::Args),
     /// The sites lens: sites per class and collisions of identity hashes in traces (the seed's figures 11 and 12); page and plots go to docs/evaluation
     SitesFigures(sites_figures::Args),
     /// What C2 makes of a method's innermost loops, plain and with probes (needs objdump)
@@ -68,6 +71,7 @@ fn main() -> anyhow::Result<()> {
         Command::Instructions(args) => instructions::run(&args),
         Command::Feed(args) => instructions::feed(&args),
         Command::SitesCost(args) => sites_cost::run(&args),
+        Command::SitesCoverage(args) => sites_coverage::run(&args),
         Command::SitesFigures(args) => sites_figures::run(&args),
         Command::MachineCode(args) => machine_code::run(&args),
         Command::Startup(args) => startup::run(&args),

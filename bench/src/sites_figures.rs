@@ -1,21 +1,32 @@
-//! The sites lens's figures: the seed's figures 11 (allocation sites per class) and 12 (collisions per hash value), as a page with tables and plots.
+//! The sites lens's figures: the seed's figures 11 (allocation sites per class) and 12 (collisions per hash value), as a page with tables and plots: of an
+//! invented trace, and of those that the agent records of programs.
 
 use crate::chart::{Chart, short};
-use anyhow::{Context as _, Result};
+use crate::evaluation::chosen;
+use crate::run::{Runner, spool};
+use anyhow::{Context as _, Result, ensure};
+use borescope_e2e::programs::Program;
+use borescope_profile::trace::{self, Summary};
 use borescope_sites::demo;
 use borescope_sites::simulate::{ClassRow, Collisions, Row, figure_12, sites_per_class};
 use borescope_sites::trace::Trace;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Options.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Traces, as NAME=FILE; without one, the invented trace of `borescope simulate --demo`
+    /// Traces, as NAME=FILE, instead of the invented one and those of programs
     #[arg(long = "trace", value_name = "NAME=FILE", value_parser = named)]
     traces: Vec<(String, PathBuf)>,
+    /// Programs that run under the agent, which records their traces; `none`: the invented trace alone
+    #[arg(long, value_delimiter = ',', default_values_t = ["none".to_owned()])]
+    programs: Vec<String>,
+    /// The JDK that they run on
+    #[arg(long, default_value_t = 17)]
+    jdk: u32,
     /// Widths of the hash field, in bits
     #[arg(long, value_delimiter = ',', default_values_t = [14, 15, 31])]
     width: Vec<u8>,
@@ -59,6 +70,27 @@ pub fn run(args: &Args) -> Result<()> {
         );
         let trace = demo::trace(args.seed, demo::LARGEST);
         section(&mut text, "demo", &source, &trace, args)?;
+        let programs = match args.programs == ["none"] {
+            true => Vec::new(),
+            false => chosen(&args.programs)?,
+        };
+        let runner = Runner::new(600)?;
+        for program in programs {
+            let (trace, summary) = record(&runner, program, args.jdk)?;
+            let Summary {
+                unmarked,
+                locked,
+                lost,
+                ..
+            } = summary;
+            ensure!(lost == 0, "{}: no room for {lost} events", program.name);
+            let source = format!(
+                "**Recorded by the agent**: {} on JDK {}, every allocation in bytecode and each object's first reference of its identity hash. Not in it: what native code and\n\
+                 the VM allocate ({unmarked} references of the hashes of these or of objects hashed before), and {locked} references of objects that were locked.",
+                program.name, args.jdk
+            );
+            section(&mut text, program.name, &source, &trace, args)?;
+        }
     }
     for (name, file) in &args.traces {
         let open = File::open(file).with_context(|| file.display().to_string())?;
@@ -68,6 +100,24 @@ pub fn run(args: &Args) -> Result<()> {
         section(&mut text, name, &source, &trace, args)?;
     }
     fs::write(args.out.join(PAGE), text).with_context(|| args.out.display().to_string())
+}
+
+/// Runs a program under the agent.
+fn record(runner: &Runner, program: &Program, jdk: u32) -> Result<(Trace, Summary)> {
+    let files = tempfile::tempdir()?;
+    let out = files.path().join("out");
+    let options = format!("lens=sites,trace=1,out={}", out.display());
+    let cpu = runner
+        .program(program, jdk, Some(&options))?
+        .well(program)?;
+    let spool = spool(&out).context("no spool")?;
+    let file = files.path().join("trace");
+    let mut writer = BufWriter::new(File::create(&file)?);
+    let summary = trace::write(&spool, &mut writer)?;
+    writer.flush()?;
+    eprintln!("{}: {summary:?} in {cpu:.1} s of CPU", program.name);
+    let trace = Trace::read(BufReader::new(File::open(&file)?))?;
+    Ok((trace, summary))
 }
 
 fn section(text: &mut String, name: &str, source: &str, trace: &Trace, args: &Args) -> Result<()> {
@@ -223,6 +273,8 @@ mod tests {
         fs::write(&file, bytes).unwrap();
         let args = Args {
             traces: vec![("small".into(), file)],
+            programs: vec!["none".into()],
+            jdk: 17,
             width: vec![14, 31],
             seed: 1,
             out: out.path().to_owned(),

@@ -29,6 +29,16 @@ impl Jvmti {
         unsafe { call!(self.0, sys::jvmti::SET_TAG, (JObject, i64) -> c_int, object, tag) == 0 }
     }
 
+    /// The class that declares a method.
+    pub fn declaring_class(self, method: *mut c_void) -> Option<JObject> {
+        let mut out = null_mut();
+        // SAFETY: arguments as GetMethodDeclaringClass asks; the ID is of a class that is loaded.
+        let rc = unsafe {
+            call!(self.0, sys::jvmti::GET_METHOD_DECLARING_CLASS, (*mut c_void, *mut JObject) -> c_int, method, &mut out)
+        };
+        (rc == 0 && !out.is_null()).then_some(out)
+    }
+
     /// Walks through the heap; the error is JVMTI's number. All Java threads stand still meanwhile.
     ///
     /// # Safety
@@ -146,8 +156,8 @@ impl Jni {
         id
     }
 
-    /// The ID of an instance method or a constructor; null = there is none.
-    fn method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
+    /// The ID of an instance method, inherited ones included, or of a constructor; null = there is none.
+    pub fn method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
         // SAFETY: arguments as GetMethodID asks.
         let id = unsafe {
             call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,

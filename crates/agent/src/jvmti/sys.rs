@@ -94,6 +94,7 @@ pub mod jvmti {
     pub const GET_CLASS_SIGNATURE: usize = 47;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
+    pub const GET_METHOD_DECLARING_CLASS: usize = 64;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_TAG: usize = 105;
     pub const SET_TAG: usize = 106;

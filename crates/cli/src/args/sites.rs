@@ -73,6 +73,12 @@ pub struct SitesArgs {
     /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
+    /// Instead of a profile, record a trace of allocations and identity hashes for `borescope simulate`, in a new file; the program runs much slower
+    #[arg(
+        long, value_name = "FILE", value_hint = ValueHint::FilePath, hide = true,
+        conflicts_with_all = ["output", "attribute", "objects", "no_gc", "every", "mode"]
+    )]
+    pub trace: Option<PathBuf>,
     /// Say only where the profile is
     #[arg(short, long)]
     pub quiet: bool,
