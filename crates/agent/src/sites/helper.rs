@@ -77,11 +77,6 @@ pub fn prepared(jni: Jni, jvmti: Jvmti, class: JObject) {
     }
 }
 
-/// Whether the helper can mark in dynamic mode: it asks for natives that the one without it lacks (java/probe/dynamic.patch).
-pub fn knows_dynamic() -> bool {
-    memchr::memmem::find(HELPER_CLASS, b"shorten").is_some()
-}
-
 /// Whether the helper in this JVM is ours.
 pub fn works() -> bool {
     WORKS.load(Relaxed)
@@ -90,19 +85,14 @@ pub fn works() -> bool {
 /// The helper's first native call, bound by name; see `probes.rs`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_java_lang_BorescopeSites_link(jni: JniEnv, class: JObject) {
-    let natives: [(&CStr, &CStr, *const c_void); 3] = [
+    let natives: [(&CStr, &CStr, *const c_void); 5] = [
         (c"config", c"(I)J", config as *const _),
         (c"resolve", c"(II)I", resolve as *const _),
         (c"ending", c"()V", ending as *const _),
-    ];
-    let of_dynamic: [(&CStr, &CStr, *const c_void); 2] = [
         (c"stamp", c"(Ljava/lang/Object;II)J", stamp as *const _),
         (c"shorten", c"(IJ)V", shorten as *const _),
     ];
-    let jni = Jni::new(jni);
-    let linked = jni.register_natives(class, &natives)
-        && (!knows_dynamic() || jni.register_natives(class, &of_dynamic));
-    LINKED.store(linked, Relaxed);
+    LINKED.store(Jni::new(jni).register_natives(class, &natives), Relaxed);
 }
 
 extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {

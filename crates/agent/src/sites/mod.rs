@@ -252,7 +252,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     let log = spool::create_file(&dir, "meta.log")
         .map_err(|e| format!("cannot make `{}`: {e}", dir.join("meta.log").display()))?;
     let log = MetaLog::new(log);
-    let first = Record::Sites(Sites {
+    let record = Record::Sites(Sites {
         mode: match dynamic {
             true => Mode::Dynamic,
             false => Mode::Spare,
@@ -264,13 +264,14 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         attached: state.attached,
         scheme: numbers::shared().map(Numbers::scheme),
     });
-    if !log.append(&Record::Target(vm::target(jvmti, o))) || !log.append(&first) {
+    if !log.append(&Record::Target(vm::target(jvmti, o))) || !log.append(&record) {
         return Err(format!(
             "cannot write to `{}`: the disk is full",
             dir.display()
         ));
     }
     let spool = state.spool.get_or_init(|| Spool { dir, log });
+    let first = new.is_some();
     match new {
         None => {
             if let Some((tables, _)) = helper::shared() {
@@ -302,6 +303,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         trace::install(jvmti, jni, layout, &spool.dir)?;
     }
     shared::hash_all(jvmti, jni);
+    if first {
+        snapshot::note_hashes(state, jni)?;
+    }
     for e in EVENTS {
         if !jvmti.enable(e) {
             return Err(format!("the JVM refuses event {e}"));
@@ -321,16 +325,10 @@ fn is_dynamic(options: &Options, layout: &Layout) -> Result<bool, String> {
     let before = helper::shared().map(|_| numbers::shared().is_some());
     match (options.sites.mode, before) {
         (options::Mode::Auto, Some(before)) => Ok(before),
-        (options::Mode::Auto, None) if compact && !helper::knows_dynamic() => Err(
-            "compact object headers have no room for allocation sites in this version: run with -XX:-UseCompactObjectHeaders".into(),
-        ),
         (options::Mode::Auto, None) => Ok(compact),
         (options::Mode::Spare, _) if compact => Err(
             "compact object headers have no spare bits: leave out mode=spare, or run with -XX:-UseCompactObjectHeaders".into(),
         ),
-        (options::Mode::Dynamic, _) if !helper::knows_dynamic() => {
-            Err("mode=dynamic does not work in this version: leave it out".into())
-        }
         (asked, Some(before)) if (asked == options::Mode::Dynamic) != before => Err(
             "its objects are marked in another mode since the lens was in it before: leave out mode".into(),
         ),

@@ -17,7 +17,7 @@ use borescope_sites::{
 };
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Numbered, SCHEME_BYTES};
-use borescope_spool::snapshot::{Origin, Row};
+use borescope_spool::snapshot::Origin;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -53,6 +53,8 @@ pub fn begin(tables: &Tables) -> io::Result<()> {
 pub struct Numbers {
     registry: Registry<Out>,
     sites: Mutex<Sites>,
+    /// By class, sorted: hashes that the VM had drawn before the first object was marked, as far as they could be numbers (CDS archives are full of them).
+    before: OnceLock<HashMap<ClassId, Vec<u32>>>,
 }
 
 #[derive(Default)]
@@ -147,6 +149,7 @@ impl Numbers {
         Ok(Self {
             registry: Registry::new(scheme, out),
             sites: Mutex::default(),
+            before: OnceLock::new(),
         })
     }
 
@@ -285,15 +288,14 @@ impl Numbers {
         self.registry.shorten(&site, seen);
     }
 
-    /// A hash for an object of a class that must never pass for marked: the guard (Policy::guard_bits) is another class's.
-    pub fn unmarked(&self, signature: &str, random: u32) -> u32 {
+    /// Hashes of objects from before the first mark, by tag of their class; `classes` are signatures by tag, less one. Those that could be numbers are kept.
+    pub fn never_marked(&self, classes: &[String]) -> Before<'_> {
+        let ids = classes.iter().map(|c| self.class(c));
         let scheme = self.registry.scheme();
-        let class_hash = scheme.class_hash(self.class(signature));
-        let guard = u32::MAX << scheme.payload() & (u32::MAX >> 1);
-        let differs = 1 << (WIDTH - 1);
-        match (class_hash ^ differs) & guard | random & !guard & (u32::MAX >> 1) {
-            0 => 1,
-            hash => hash,
+        Before {
+            numbers: self,
+            classes: ids.map(|id| (id, scheme.class_hash(id))).collect(),
+            hashes: HashMap::new(),
         }
     }
 
@@ -319,10 +321,20 @@ impl Numbers {
     /// Begins to read hashes; `classes` are signatures of classes by tag, less one.
     pub fn reading(&'static self, classes: &[String]) -> Reading {
         let known = self.registry.sink().classes();
-        let ids = classes.iter().map(|c| known.ids.get(c).copied());
+        let of = |&id: &ClassId| {
+            let before = self.before.get().and_then(|before| before.get(&id));
+            Class {
+                id,
+                hash: self.registry.scheme().class_hash(id),
+                before: before.map_or(&[], Vec::as_slice),
+                strays: 0,
+            }
+        };
+        let classes = classes.iter().map(|c| known.ids.get(c).map(of));
         Reading {
             numbers: self,
-            classes: ids.collect(),
+            classes: classes.collect(),
+            met: HashMap::new(),
             decoder: None,
             epoch: 0,
         }
@@ -385,11 +397,53 @@ pub fn class_of(jvmti: Jvmti, jni: Jni, object: JObject) -> Option<(String, bool
     Some((signature, stays))
 }
 
+/// Takes the hashes that are there before the first mark.
+pub struct Before<'a> {
+    numbers: &'a Numbers,
+    /// By tag, less one, with their constants.
+    classes: Vec<(ClassId, u32)>,
+    hashes: HashMap<ClassId, Vec<u32>>,
+}
+
+impl Before<'_> {
+    /// An object of a class has a hash.
+    pub fn add(&mut self, tag: i64, hash: u32) {
+        let place = usize::try_from(tag).ok().and_then(|tag| tag.checked_sub(1));
+        let Some(&(id, class_hash)) = place.and_then(|place| self.classes.get(place)) else {
+            return;
+        };
+        // Else the guard tells.
+        if (hash ^ class_hash) >> self.numbers.registry.scheme().payload() == 0 {
+            self.hashes.entry(id).or_default().push(hash);
+        }
+    }
+
+    /// No more.
+    pub fn end(mut self) {
+        self.hashes.values_mut().for_each(|h| h.sort_unstable());
+        // There is one first mark.
+        let _ = self.numbers.before.set(self.hashes);
+    }
+}
+
+/// A class whose objects are numbered.
+struct Class {
+    id: ClassId,
+    /// Its constant.
+    hash: u32,
+    /// See [`Numbers`].
+    before: &'static [u32],
+    /// Objects met that are not from before, whose hash could be a number, but is nobody's.
+    strays: u64,
+}
+
 /// Reads hashes in a walk.
 pub struct Reading {
     numbers: &'static Numbers,
     /// By tag, less one; `None` = no site makes such objects.
-    classes: Vec<Option<ClassId>>,
+    classes: Vec<Option<Class>>,
+    /// Objects met with a number that is also a hash from before.
+    met: HashMap<(ClassId, u32), usize>,
     decoder: Option<Decoder>,
     epoch: u64,
 }
@@ -408,44 +462,59 @@ impl Reading {
         self.epoch
     }
 
-    fn class(&self, tag: i64) -> Option<ClassId> {
-        *self
-            .classes
-            .get(usize::try_from(tag).ok()?.checked_sub(1)?)?
-    }
-
     /// Whose an object of a class with this hash is.
-    pub fn origin(&self, tables: &Tables, tag: i64, hash: u32) -> Origin {
+    pub fn origin(&mut self, tables: &Tables, tag: i64, hash: u32) -> Origin {
         if hash == 0 {
             return Origin::NoMark;
         }
-        let decoded = (self.decoder.as_ref())
-            .and_then(|decoder| decoder.decode(self.class(tag)?, hash))
-            .map(|decoded| decoded.owner);
-        let owner = match decoded {
-            Some(Owner::Site(id)) => Tables::root(self.numbers.registry.sink().roots, id.0),
-            Some(Owner::Method(id)) if id.0 & 1 == 0 => id.0 >> 1,
-            Some(Owner::Method(id)) => tables.resolve(id.0 >> 1, 0),
-            Some(Owner::Others) | None => 0,
-        };
-        match owner {
-            0 => Origin::Hashed,
-            owner => Origin::Owner(owner),
+        match self.owner(tables, tag, hash) {
+            None | Some(0) => Origin::Hashed,
+            Some(owner) => Origin::Owner(owner),
         }
     }
 
-    /// How many objects are likely to have an owner by chance only, because the VM has drawn a hash for them that is one of our numbers.
-    pub fn by_chance(&self, rows: impl Iterator<Item = Row>) -> f64 {
+    fn owner(&mut self, tables: &Tables, tag: i64, hash: u32) -> Option<u32> {
+        let place = usize::try_from(tag).ok()?.checked_sub(1)?;
+        let class = self.classes.get_mut(place)?.as_mut()?;
+        let registry = &self.numbers.registry;
+        let Some(decoded) = self.decoder.as_ref()?.decode(class.id, hash) else {
+            let is_stray = (hash ^ class.hash) >> registry.scheme().payload() == 0
+                && class.before.binary_search(&hash).is_err();
+            class.strays += u64::from(is_stray);
+            return None;
+        };
+        let from = class.before.partition_point(|&b| b < hash);
+        let same = class.before[from..].partition_point(|&b| b == hash);
+        if same > 0 {
+            // The VM's own come first; that one of them has died and one of ours has drawn the same hash is left out of account.
+            let met = self.met.entry((class.id, hash)).or_default();
+            *met += 1;
+            if *met <= same {
+                return None;
+            }
+        }
+        match decoded.owner {
+            Owner::Site(id) => Some(Tables::root(registry.sink().roots, id.0)),
+            Owner::Method(id) if id.0 & 1 == 0 => Some(id.0 >> 1),
+            Owner::Method(id) => Some(tables.resolve(id.0 >> 1, 0)),
+            Owner::Others => None,
+        }
+    }
+
+    /// How many objects are likely to have an owner by chance only, because the VM has drawn a hash for them that is one of our numbers: judged by
+    /// those whose hash could have been one.
+    pub fn by_chance(&self) -> f64 {
         let Some(decoder) = &self.decoder else {
             return 0.0;
         };
-        let hashed = rows.filter(|row| row.origin == Origin::Hashed);
-        let of_row = |row: Row| {
-            let class = self.class(row.class.into()).and_then(|c| decoder.class(c));
-            let share = class.map_or(0.0, |class| class.coverage());
-            row.objects as f64 * share / (1.0 - share)
+        let guard = self.numbers.registry.scheme().policy().guard_bits;
+        let of_class = |class: &Class| {
+            let all = decoder.class(class.id).map_or(0.0, |c| c.coverage());
+            let share = all * f64::from(1u32 << guard);
+            // Of a class whose numbers are all held there are no strays.
+            class.strays as f64 * share / (1.0 - share).max(1e-9)
         };
-        hashed.map(of_row).sum()
+        self.classes.iter().flatten().map(of_class).sum()
     }
 }
 
@@ -526,8 +595,15 @@ mod tests {
             numbers.learn(true, site, &[made(Kind::New, "a/A")]);
             let names = ["La/A;", "La/B;", "La/C;"].map(str::to_owned);
             let owners = [first, first + 1, first + 2, first + 3, tables.resolve(site, 1), tables.resolve(site, 2)];
+            // Of the first, as far as the guard lets them pass for numbers.
+            let mut before = numbers.never_marked(&names);
+            for (&(_, class, random), mask) in objects.iter().zip([0x7FF_FFFF, u32::MAX >> 1].into_iter().cycle()) {
+                let id = numbers.class(&names[class]);
+                before.add(class as i64 + 1, numbers.registry.scheme().class_hash(id) ^ random & mask);
+            }
+            before.end();
             let mut heap = Vec::new();
-            for (nth, class, random) in objects {
+            for &(nth, class, random) in &objects {
                 let owner = owners[nth as usize];
                 let class = match nth { 1 => 1, 3 => class, _ => 0 };
                 heap.push((class, owner, mark(numbers, &tables, owner, &names[class], random)));
@@ -543,16 +619,19 @@ mod tests {
                 history.apply(&event).unwrap();
                 logged.insert((n.signature.clone(), event.owner), (event.class, n.owner));
             }
-            for (class, owner, hash) in heap {
-                prop_assert_eq!(reading.origin(&tables, class as i64 + 1, hash), Origin::Owner(owner));
+            for &(_, class, random) in objects.iter().step_by(2) {
                 let id = numbers.class(&names[class]);
+                let hash = scheme.class_hash(id) ^ random & 0x7FF_FFFF;
+                let expected = match hash { 0 => Origin::NoMark, _ => Origin::Hashed };
+                let tag = class as i64 + 1;
+                prop_assert_eq!(reading.origin(&tables, tag, hash), expected);
+            }
+            prop_assert_eq!(reading.by_chance(), 0.0);
+            for (class, owner, hash) in heap {
+                let id = numbers.class(&names[class]);
+                prop_assert_eq!(reading.origin(&tables, class as i64 + 1, hash), Origin::Owner(owner));
                 let (of_log, _) = history.decode(id, hash, reading.epoch()).unwrap();
                 prop_assert_eq!(logged[&(names[class].clone(), of_log)], (id, owner));
-            }
-            for name in &names {
-                let hash = numbers.unmarked(name, 0x1234_5678);
-                let tag = names.iter().position(|n| n == name).unwrap() as i64 + 1;
-                prop_assert_eq!(reading.origin(&tables, tag, hash), Origin::Hashed);
             }
         }
     }

@@ -1,9 +1,7 @@
 //! Objects that code hands out again and again where it seems to make new ones: the first who asks for them must not pass for their maker. So they
-//! get their identity hash before anything is instrumented, and whoever has one is never marked. In dynamic mode a hash of the VM's own might be a number of some site,
-//! so they get one that is none.
+//! get their identity hash before anything is instrumented, and whoever has one is never marked.
 
-use super::numbers;
-use crate::jvmti::sys::{JObject, JValue};
+use crate::jvmti::sys::JValue;
 use crate::jvmti::{Jni, Jvmti};
 use std::ffi::CStr;
 
@@ -20,7 +18,7 @@ const BOXES: [(&CStr, &CStr, std::ops::Range<i64>); 5] = [
 pub fn hash_all(jvmti: Jvmti, jni: Jni) {
     let empty = jni.interned(c"");
     if !empty.is_null() {
-        hash(jvmti, jni, empty, 0);
+        jvmti.hash(empty);
         jni.forget(empty);
     }
     for (name, signature, values) in BOXES {
@@ -33,31 +31,10 @@ pub fn hash_all(jvmti: Jvmti, jni: Jni) {
             // A jvalue's smaller members are its first bytes.
             let object = jni.call_static_object(class, method, &[JValue { long: value }]);
             if !object.is_null() {
-                hash(jvmti, jni, object, value);
+                jvmti.hash(object);
                 jni.forget(object);
             }
         }
         jni.forget(class);
     }
-}
-
-/// Gives an object its identity hash, if it has none yet. `nth`: a number among those of its class.
-fn hash(jvmti: Jvmti, jni: Jni, object: JObject, nth: i64) {
-    if let Some(numbers) = numbers::shared()
-        && let Some((signature, _)) = numbers::class_of(jvmti, jni, object)
-    {
-        let helper = jni.find_class(c"java/lang/BorescopeSites");
-        if !helper.is_null() {
-            let random = (nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-            let hash = numbers.unmarked(&signature, random as u32);
-            let arguments = [
-                JValue { object },
-                JValue { long: hash.into() }, // A jvalue's smaller members are its first bytes.
-            ];
-            jni.call_static(helper, c"leave", c"(Ljava/lang/Object;I)V", &arguments);
-            jni.forget(helper);
-        }
-    }
-    // Nothing changes if it has one.
-    jvmti.hash(object);
 }

@@ -141,7 +141,7 @@ fn write(
     }
     let rows: Vec<Row> = rows.iter().collect();
     if let Some(reading) = &reading {
-        let likely = reading.by_chance(rows.iter().copied());
+        let likely = reading.by_chance();
         if likely >= 0.5 {
             let line = format!(
                 "snapshot {number}: about {likely:.0} of the objects with a line are likely to have it by chance: hashes that the JVM drew itself"
@@ -192,6 +192,16 @@ fn collect(state: &State, cause: Cause) -> bool {
     }
     // Epsilon does not collect.
     state.options.sites.gc && state.jvmti.collect() && flags::collector() != "Epsilon"
+}
+
+/// Dynamic mode: notes which hashes are there before the first object is marked. The VM drew them, so they are nobody's numbers, whatever they look like.
+pub fn note_hashes(state: &State, jni: Jni) -> Result<(), String> {
+    let (Some((_, layout)), Some(numbers)) = (helper::shared(), numbers::shared()) else {
+        return Ok(());
+    };
+    let mut s = state.snapshots();
+    name_classes(state, jni, &mut s.classes);
+    walk::hashes(state.jvmti, *layout, numbers.never_marked(&s.classes))
 }
 
 /// Gives all classes a tag, and notes their names by it.

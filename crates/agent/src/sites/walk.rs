@@ -7,7 +7,7 @@
 //! The callbacks run in the VM's own thread while all Java threads stand still: no call into the JVM, no panic, no lock but those of `numbers.rs`.
 
 use super::header::{Layout, read_word};
-use super::numbers::Reading;
+use super::numbers::{Before, Reading};
 use super::tables::Tables;
 use crate::jvmti::heap::{FILTER_UNTAGGED, VISIT_ABORT};
 use crate::jvmti::{Jni, Jvmti, flags};
@@ -164,6 +164,59 @@ pub fn walk(
         of_unknown_class: walk.of_unknown_class,
         reading: walk.reading,
     })
+}
+
+/// A walk that only looks at hashes.
+struct Hashes<'a> {
+    layout: Layout,
+    before: Before<'a>,
+    failed: bool,
+}
+
+/// Notes the hashes of all objects; classes are known by their tags.
+pub fn hashes(jvmti: Jvmti, layout: Layout, before: Before<'_>) -> Result<(), String> {
+    let mut walk = Hashes {
+        layout,
+        before,
+        failed: false,
+    };
+    // SAFETY: `note_hash` takes a Hashes, which lives until the call returns, and calls nothing of the JVM.
+    let done = unsafe { jvmti.iterate(0, note_hash, (&raw mut walk).cast()) };
+    match done {
+        Ok(()) if !walk.failed => {
+            walk.before.end();
+            Ok(())
+        }
+        Ok(()) => Err("there is no memory for the hashes of the heap".into()),
+        Err(code) => Err(format!(
+            "the JVM refuses the heap walk (JVMTI error {code})"
+        )),
+    }
+}
+
+unsafe extern "system" fn note_hash(
+    class: i64,
+    _size: i64,
+    tag: *mut i64,
+    _length: c_int,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: as in `visit`, with a Hashes.
+    let (walk, header) = unsafe { (&mut *data.cast::<Hashes<'_>>(), read_word(object_at(tag))) };
+    // SAFETY: as in `visit`.
+    let follow = |address| unsafe { read_word(address) };
+    let note = AssertUnwindSafe(|| {
+        if let Ok(hash) = walk.layout.hash(header, follow)
+            && hash != 0
+        {
+            walk.before.add(class, hash);
+        }
+    });
+    if catch_unwind(note).is_err() {
+        walk.failed = true;
+        return VISIT_ABORT;
+    }
+    0
 }
 
 unsafe extern "system" fn visit(

@@ -23,6 +23,8 @@ pub enum Mode {
     Auto,
     /// In the bits above the identity hash that the JVM does not use
     Spare,
+    /// In the identity hash; what compact object headers need
+    Dynamic,
 }
 
 impl Mode {
@@ -31,6 +33,7 @@ impl Mode {
         match self {
             Self::Auto => "auto",
             Self::Spare => "spare",
+            Self::Dynamic => "dynamic",
         }
     }
 }
