@@ -159,7 +159,11 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     let mut results = Results::read(&args.out)?;
-    let session = session(args, &programs)?;
+    let jars = programs
+        .iter()
+        .map(|p| (p.name.to_owned(), p.jar_names()))
+        .collect();
+    let session = session(&args.jdk, jars)?;
     let started = session.started.clone();
     results.begin(session)?;
     results.keep_version();
@@ -453,14 +457,15 @@ pub fn agent_version() -> Result<String> {
     Ok(format!("{:08x}", crc32fast::hash(&bytes)))
 }
 
-fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
+/// What is measured now and with what; `jars` by program.
+pub fn session(jdk: &[u32], jars: BTreeMap<String, Vec<String>>) -> Result<Session> {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
     let model = cpuinfo
         .lines()
         .find_map(|l| l.strip_prefix("model name")?.split_once(": "))
         .map_or("unknown", |(_, m)| m);
     let mut jdks = BTreeMap::new();
-    for &jdk in &args.jdk {
+    for &jdk in jdk {
         let output = Command::new(java(jdk)).arg("-version").output()?;
         let version = String::from_utf8_lossy(&output.stderr);
         jdks.insert(jdk, version.lines().nth(1).unwrap_or("unknown").to_owned());
@@ -479,10 +484,7 @@ fn session(args: &Args, programs: &[&Program]) -> Result<Session> {
             .to_owned(),
         agent: agent_version()?,
         jdks,
-        jars: programs
-            .iter()
-            .map(|p| (p.name.to_owned(), p.jar_names()))
-            .collect(),
+        jars,
         arguments: std::env::args().skip(1).collect(),
     })
 }

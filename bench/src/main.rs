@@ -7,6 +7,7 @@ mod chart;
 mod counts;
 mod evaluation;
 mod grams;
+mod held;
 mod instructions;
 mod machine_code;
 mod page;
@@ -16,6 +17,7 @@ mod run;
 mod sites_cost;
 mod sites_coverage;
 mod sites_figures;
+mod sites_peers;
 mod startup;
 mod stats;
 mod throughput;
@@ -45,10 +47,12 @@ enum Command {
     Feed(instructions::FeedArgs),
     /// The sites lens: CPU against plain runs, with intervals; identity hashes of a million objects of one site
     SitesCost(sites_cost::Args),
-    /// The sites lens: the share of large heaps that has a site, and a line of the application
-    SitesCoverage(sites_coverage::Args),
     /// The sites lens: sites per class and collisions of identity hashes in traces (the seed's figures 11 and 12); page and plots go to docs/evaluation
     SitesFigures(sites_figures::Args),
+    /// The sites lens beside async-profiler, JFR and the class histogram: planted leaks, and what each tool says of them; page and table go to docs/evaluation
+    SitesPeers(sites_peers::Args),
+    /// The sites lens: how much of large heaps has a site and a line of the application; page and table go to docs/evaluation
+    SitesCoverage(sites_coverage::Args),
     /// What C2 makes of a method's innermost loops, plain and with probes (needs objdump)
     MachineCode(machine_code::Args),
     /// How much longer a program takes that only says hello
@@ -71,8 +75,9 @@ fn main() -> anyhow::Result<()> {
         Command::Instructions(args) => instructions::run(&args),
         Command::Feed(args) => instructions::feed(&args),
         Command::SitesCost(args) => sites_cost::run(&args),
-        Command::SitesCoverage(args) => sites_coverage::run(&args),
         Command::SitesFigures(args) => sites_figures::run(&args),
+        Command::SitesPeers(args) => sites_peers::run(&args),
+        Command::SitesCoverage(args) => sites_coverage::run(&args),
         Command::MachineCode(args) => machine_code::run(&args),
         Command::Startup(args) => startup::run(&args),
         Command::Vectorize(args) => vectorize::run(&args),

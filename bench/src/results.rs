@@ -312,6 +312,15 @@ pub fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
         .with_context(|| path.display().to_string())
 }
 
+/// A file of these lines.
+pub fn write(path: &Path, rows: &[impl Serialize]) -> Result<()> {
+    let mut writer = csv::Writer::from_path(path).with_context(|| path.display().to_string())?;
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    writer.flush().with_context(|| path.display().to_string())
+}
+
 /// Adds a line to a file.
 pub fn append(path: &Path, row: &impl Serialize) -> Result<()> {
     let file = OpenOptions::new().append(true).create(true).open(path)?;

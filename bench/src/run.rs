@@ -14,10 +14,11 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -75,11 +76,7 @@ impl Runner {
         options: Option<&str>,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Ran> {
-        let limit = self.limit;
-        // The shell becomes the JVM, under a limit that the kernel watches.
-        let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &limit.to_string()]);
-        command.arg(java(jdk));
+        let mut command = self.limited(&java(jdk));
         if let Some(options) = options {
             command.arg(format!("-agentpath:{}={options}", agent().display()));
         }
@@ -88,17 +85,66 @@ impl Runner {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let _alone = self.lock.as_deref().map(alone).transpose()?;
+        let _alone = self.alone()?;
         let before = cpu(UsageWho::RUSAGE_CHILDREN)?;
         let started = Instant::now();
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
-        let pid = Pid::from_raw(i32::try_from(child.id())?);
+        let watch = self.watch(child.id(), started)?;
+        let output = child.wait_with_output();
+        let wall = started.elapsed().as_secs_f64();
+        let hung = watch.ended();
+        let output = output.with_context(|| format!("{command:?}"))?;
+        let cpu = (cpu(UsageWho::RUSAGE_CHILDREN)? - before).as_secs_f64();
+        let code = self.code(output.status, hung, cpu);
+        Ok(Ran {
+            cpu,
+            wall,
+            stdout: output.stdout,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code,
+        })
+    }
+}
+
+/// A thread that ends a process which takes too long.
+pub struct Watch {
+    done: Sender<()>,
+    thread: JoinHandle<bool>,
+}
+
+impl Watch {
+    /// The process has ended; whether it had to be.
+    pub fn ended(self) -> bool {
+        drop(self.done);
+        self.thread.join().unwrap_or(false)
+    }
+}
+
+impl Runner {
+    /// A command that becomes `program`, under a limit that the kernel watches.
+    pub fn limited(&self, program: &Path) -> Command {
+        let mut command = Command::new("sh");
+        let limit = self.limit.to_string();
+        command.args(["-c", "ulimit -t \"$0\" && exec \"$@\"", &limit]);
+        command.arg(program);
+        command
+    }
+
+    /// Waits until nothing else runs, and keeps it so.
+    pub fn alone(&self) -> Result<Option<Flock<File>>> {
+        self.lock.as_deref().map(alone).transpose()
+    }
+
+    /// Has an eye on a child.
+    pub fn watch(&self, child: u32, started: Instant) -> Result<Watch> {
+        let pid = Pid::from_raw(i32::try_from(child)?);
         let (done, waits) = channel::<()>();
         let stop = Arc::clone(&self.stop);
-        let watchdog = std::thread::spawn(move || {
+        let limit = Duration::from_secs(10 * self.limit);
+        let thread = std::thread::spawn(move || {
             let moment = Duration::from_millis(200);
             while waits.recv_timeout(moment) == Err(RecvTimeoutError::Timeout) {
-                let hung = started.elapsed() > Duration::from_secs(10 * limit);
+                let hung = started.elapsed() > limit;
                 if hung || stop.load(Ordering::Relaxed) {
                     // Waited for a moment ago at most: the number is not anybody else's yet.
                     let _ = kill(pid, Signal::SIGKILL);
@@ -107,25 +153,18 @@ impl Runner {
             }
             false
         });
-        let output = child.wait_with_output();
-        let wall = started.elapsed().as_secs_f64();
-        drop(done);
-        let hung = watchdog.join().unwrap_or(false);
-        let output = output.with_context(|| format!("{command:?}"))?;
-        let cpu = (cpu(UsageWho::RUSAGE_CHILDREN)? - before).as_secs_f64();
-        let code = match (output.status.code(), output.status.signal()) {
+        Ok(Watch { done, thread })
+    }
+
+    /// The exit code, or why there is none.
+    pub fn code(&self, status: ExitStatus, hung: bool, cpu: f64) -> Result<i32, String> {
+        let limit = self.limit;
+        match (status.code(), status.signal()) {
             (Some(code), _) => Ok(code),
             (None, _) if hung => Err(format!("over {} s", 10 * limit)),
             (None, _) if cpu >= limit as f64 - 1.0 => Err(format!("over {limit} s of CPU")),
             (None, signal) => Err(format!("ended by signal {}", signal.unwrap_or(0))),
-        };
-        Ok(Ran {
-            cpu,
-            wall,
-            stdout: output.stdout,
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            code,
-        })
+        }
     }
 }
 

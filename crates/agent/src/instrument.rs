@@ -22,6 +22,10 @@ pub const NEWEST_MAJOR: u16 = 70;
 /// Methods of at most this many paths count in slots, if they can.
 const MOST_SLOTS: u32 = 64;
 
+/// Numbers of probe sites whose slow path C2 may make a trap of; 0 is for those where it may not. Sites of one number share a limit of traps
+/// (java/probe, BorescopeTrap).
+const TRAP_SITES: u32 = 1024;
+
 /// How classes are to be instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -247,8 +251,8 @@ impl Instrumenter {
             (_, Some(Turns::Int)) => &[INT, LONG, INT],
             (_, Some(Turns::Long)) => &[INT, LONG, LONG],
         };
-        // s, r and one addend; or what was thrown, s, r, n and two constants.
-        self.edit.extra_stack = if turns.is_some() { 8 } else { 4 };
+        // s, r and one addend or site; or what was thrown, s, r, n and three constants.
+        self.edit.extra_stack = if turns.is_some() { 9 } else { 4 };
         let write = Writer {
             way,
             sampled: plan.sampled,
@@ -269,9 +273,10 @@ impl Instrumenter {
             code.extend([LCONST_0, LCMP]);
             self.edit.keep_copy(code);
         }
-        for probe in &plan.probes {
+        for (ordinal, probe) in (0..).zip(&plan.probes) {
             code.clear();
-            write.probe(code, pool, probe)?;
+            let site = 1 + index.wrapping_add(ordinal) % (TRAP_SITES - 1);
+            write.probe(code, pool, probe, site)?;
             match (probe, probe.at()) {
                 (Probe::Unwind { ranges, .. }, _) => self.edit.unwind(ranges, code),
                 (_, Some(at)) => self.edit.insert(at, code),
@@ -334,6 +339,7 @@ impl Writer {
         code: &mut Vec<u8>,
         pool: &mut Splicer<'_>,
         probe: &Probe,
+        site: u32,
     ) -> Result<(), Plain> {
         let (r, s) = (self.r, self.s);
         match *probe {
@@ -372,6 +378,12 @@ impl Writer {
                     (Way::Rows(_, _, exit, _), Then::Leave) => {
                         self.call_engine(code, pool, exit, "(JI)V")?;
                     }
+                    (Way::Rows(_, "hit", ..), _) if !self.sampled => {
+                        // What is thrown is rare itself.
+                        push(code, pool, if then == Then::Continue { 0 } else { site })?;
+                        call(code, pool, "hit", "(JII)J")?;
+                        local(code, LSTORE, s);
+                    }
                     (Way::Rows(_, hit, ..), _) => {
                         self.call_engine(code, pool, hit, "(JI)J")?;
                         local(code, LSTORE, s);
@@ -383,7 +395,7 @@ impl Writer {
             }
             Probe::Turn { .. } => self.turn(code),
             Probe::Run { id, .. } => {
-                self.run(code, pool, id)?;
+                self.run(code, pool, id, site)?;
                 local(code, ILOAD, r);
                 self.load_turns(code);
                 push(code, pool, id)?;
@@ -392,7 +404,7 @@ impl Writer {
                 self.no_turns(code);
             }
             Probe::Unwind { id, .. } => {
-                self.run(code, pool, id)?;
+                self.run(code, pool, id, 0)?;
                 code.push(ATHROW);
             }
             Probe::Caught { value, .. } => {
@@ -437,12 +449,24 @@ impl Writer {
     }
 
     /// Emits the turns of a run loop.
-    fn run(&self, code: &mut Vec<u8>, pool: &mut Splicer<'_>, id: u32) -> Result<(), Plain> {
+    fn run(
+        &self,
+        code: &mut Vec<u8>,
+        pool: &mut Splicer<'_>,
+        id: u32,
+        site: u32,
+    ) -> Result<(), Plain> {
         self.load_state(code);
         local(code, ILOAD, self.r);
         self.load_turns(code);
         push(code, pool, id)?;
         match self.way {
+            Way::Rows(_, _, _, Some("run")) if !self.sampled => {
+                push(code, pool, self.paths)?;
+                push(code, pool, site)?;
+                call(code, pool, "run", self.typed("(JIIIII)J", "(JIJIII)J"))?;
+                local(code, LSTORE, self.s);
+            }
             Way::Rows(_, _, _, Some(run)) => {
                 push(code, pool, self.paths)?;
                 self.call_engine(code, pool, run, self.typed("(JIIII)J", "(JIJII)J"))?;

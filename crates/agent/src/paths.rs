@@ -152,7 +152,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         return Err("java.lang.Thread has no field `tid` in this JDK".into());
     }
     let _ = state.thread_id_field.set(field as usize);
-    if !probes::install(jni, counters) {
+    // A trap has the interpreter call Math.addExact, where no probe may count it.
+    let may_trap = !state.names("java/lang/Math");
+    if !probes::install(jni, counters, may_trap) {
         return Err("the JVM refuses the probe helper class".into());
     }
     let _ = state.log.set(log);
@@ -172,14 +174,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
 
 /// Classes that were there before the load hook was on: JDK classes asked for, and classes of agents that came first.
 fn instrument_loaded(state: &State, jni: Jni) {
-    let is_wanted = |name: &str, class| {
-        let Some(loader) = state.jvmti.loader(class) else {
-            return false;
-        };
-        let yes = state.wants(jni, loader, name);
-        jni.forget(loader);
-        yes
-    };
+    let is_wanted = |name: &str, loader| state.wants(jni, loader, name);
     vm::retransform(state.jvmti, jni, usize::MAX, is_wanted, |name, why| {
         state.skip_class(name, why);
     });
@@ -288,6 +283,12 @@ impl State {
 
     fn skip_class(&self, name: &str, reason: &str) {
         self.log(&Record::Skipped(Skipped::class(name, reason)));
+    }
+
+    /// Whether the options name a class of the JDK.
+    fn names(&self, name: &str) -> bool {
+        let any = |globs: &[Glob]| globs.iter().any(|g| g.matches(name));
+        any(&self.options.include) && !any(&self.options.exclude)
     }
 
     /// Whether a class is to be instrumented: named by an include, or not of the JDK; not excluded.
@@ -404,5 +405,6 @@ mod tests {
     fn the_helper_uses_no_class_that_may_have_probes() {
         let never: Vec<Glob> = NEVER.iter().map(|g| Glob::new(g)).collect();
         vm::check_helper(probes::HELPER_CLASS, &never);
+        vm::check_helper(probes::TRAP_CLASS, &never);
     }
 }

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Compiled by java/probe/build; a test checks that it agrees with its source.
 pub const HELPER_CLASS: &[u8] =
     include_bytes!("../../../java/probe/java/lang/BorescopeProbe.class");
+/// As well: what makes slow paths traps in C2's code.
+pub const TRAP_CLASS: &[u8] =
+    include_bytes!("../../../java/probe/java/lang/invoke/BorescopeTrap.class");
 
 static COUNTERS: OnceLock<Counters> = OnceLock::new();
 
@@ -21,16 +24,25 @@ pub fn counters() -> Option<&'static Counters> {
     COUNTERS.get()
 }
 
-/// Defines and initialises the helper in java.base; false = the VM refuses, and nothing may be instrumented.
-pub fn install(jni: Jni, counters: Counters) -> bool {
+/// Defines and initialises the helper in java.base; false = the VM refuses, and nothing may be instrumented. `may_trap` = slow paths may be traps in
+/// C2's code, where the JDK has what that takes.
+pub fn install(jni: Jni, counters: Counters, may_trap: bool) -> bool {
     if COUNTERS.set(counters).is_err() {
         return false;
+    }
+    if may_trap {
+        let trap = jni.define_boot_class(c"java/lang/invoke/BorescopeTrap", TRAP_CLASS);
+        TRAPS.store(
+            !trap.is_null() && jni.initialise(trap, c"TRAPS", c"[B"),
+            Relaxed,
+        );
     }
     let class = jni.define_boot_class(c"java/lang/BorescopeProbe", HELPER_CLASS);
     !class.is_null() && jni.initialise(class, c"BASE", c"J") && LINKED.load(Relaxed)
 }
 
 static LINKED: AtomicBool = AtomicBool::new(false);
+static TRAPS: AtomicBool = AtomicBool::new(false);
 
 /// The helper's first native call, bound by name. Registering the rest from Agent code would make HotSpot warn about native methods
 /// of java.base bound from outside (jni.cpp, RegisterNatives).
@@ -67,7 +79,8 @@ extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
             3 => mask,
             4 => c.base(),
             5 => u64::from(c.window_length()),
-            _ => u64::from(c.moves_to_front()),
+            6 => u64::from(c.moves_to_front()),
+            _ => u64::from(TRAPS.load(Relaxed)),
         }
     })
 }

@@ -321,7 +321,7 @@ pub fn programs() -> &'static str {
     let (path, _) = PROGRAMS.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut path = folder.path().to_str().expect("an UTF-8 path").to_owned();
-        for jar in ["h2-2.3.232", "lucene-core-9.12.0"] {
+        for jar in ["h2-2.3.232", "lucene-core-9.12.0", "ecj-3.38.0"] {
             path = format!("{path}:{}", crate::programs::jars(jar)[0].display());
         }
         let files = sources(&root().join("tests/sites/programs"));

@@ -1,7 +1,7 @@
 //! Attaching to real JVMs: an agent that comes and goes marks exactly what is allocated between, and the program does not notice; what cannot be attached to goes
 //! on as it was.
 
-use borescope_e2e::{JDKS, borescope, borescope_report, java, javac, root, sources};
+use borescope_e2e::{JDKS, agent, borescope, borescope_report, java, javac, root, sources};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -20,9 +20,10 @@ fn classes() -> &'static Path {
     dir.path()
 }
 
-/// Line of a source file that ends with a comment.
-fn line_of(comment: &str) -> u64 {
-    let text = std::fs::read_to_string(root().join("tests/attach/Steps.java")).unwrap();
+/// Line of a program's source file that ends with a comment.
+fn line_of(program: &str, comment: &str) -> u64 {
+    let source = root().join(format!("tests/attach/{program}.java"));
+    let text = std::fs::read_to_string(source).unwrap();
     let marked = |line: &str| line.trim_end().ends_with(&format!("// {comment}"));
     1 + text.lines().position(marked).expect("the comment") as u64
 }
@@ -138,12 +139,24 @@ fn refuses(arguments: &[&str], words: &[&str]) {
 
 /// Live objects of a type in a snapshot of a report whose application line ends with a comment.
 fn live(report: &Value, snapshot: usize, ty: &str, comment: &str) -> u64 {
-    let line = line_of(comment);
+    live_in("Steps", "Steps", report, snapshot, ty, comment)
+}
+
+/// The same of a class of a program.
+fn live_in(
+    program: &str,
+    class: &str,
+    report: &Value,
+    snapshot: usize,
+    ty: &str,
+    comment: &str,
+) -> u64 {
+    let line = line_of(program, comment);
     let sites = report["sites"]["snapshots"][snapshot]["sites"].as_array();
     let sites = sites.unwrap_or_else(|| panic!("no snapshot {snapshot}: {report}"));
     let found = sites.iter().filter(|s| {
-        let own = s["class"] == "Steps" && s["line"] == line;
-        let led = s["app_class"] == "Steps" && s["app_line"] == line;
+        let own = s["class"] == class && s["line"] == line;
+        let led = s["app_class"] == class && s["app_line"] == line;
         s["type"] == ty && (own || led)
     });
     found.map(|s| s["live_objects"].as_u64().unwrap()).sum()
@@ -267,7 +280,7 @@ fn stays_for_a_time() {
         let ended = attached.wait_with_output().unwrap();
         assert!(ended.status.success(), "{rest}");
         let text = String::from_utf8(ended.stdout).unwrap();
-        let line = line_of("second");
+        let line = line_of("Steps", "second");
         assert!(
             text.contains(&format!("Steps.step (Steps.java:{line})")),
             "{text}"
@@ -328,11 +341,33 @@ fn jvms_that_are_starting() {
                 out.to_str().unwrap(),
             ]);
             assert_eq!(program.line(), "ready\n");
+            // The class may have been in the middle of being loaded: see `classes_that_are_being_loaded`.
+            does(&["snapshot", &program.pid()]);
             program.step("second 50");
             only_the_jvms_warning(jdk, &program.end().1);
             let report = borescope_report(&out);
-            assert_eq!(live(&report, 0, "Steps$Kept", "second"), 50, "JDK {jdk}");
+            assert_eq!(live(&report, 1, "Steps$Kept", "second"), 50, "JDK {jdk}");
         }
+    }
+}
+
+/// A class whose bytes the JVM has read, but that it has not loaded yet.
+#[test]
+fn classes_that_are_being_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    for jdk in JDKS {
+        let out = dir.path().join(jdk.to_string());
+        let mut program = Program::java(jdk, &[], "Half");
+        does(&["attach", &program.pid(), "-o", out.to_str().unwrap()]);
+        program.step("go");
+        // The thread that takes snapshots instruments such classes first.
+        does(&["snapshot", &program.pid()]);
+        program.step("on");
+        only_the_jvms_warning(jdk, &program.end().1);
+        let report = borescope_report(&out);
+        let (class, ty) = ("Half$Below", "int[]");
+        let objects = live_in("Half", class, &report, 1, ty, "half");
+        assert_eq!(objects, 60, "JDK {jdk}");
     }
 }
 
@@ -472,9 +507,23 @@ fn many_options() {
 /// Process id, `/tmp` and root of its own, as in a container.
 #[test]
 fn containers() {
+    let mut may = Command::new("unshare");
+    if !is_root() {
+        may.args(["--user", "--map-root-user"]);
+    }
+    let may = may.args(["--mount", "--pid", "--fork", "true"]).output();
+    if !may.as_ref().is_ok_and(|may| may.status.success()) {
+        println!(
+            "NOT RUN: this machine allows no namespaces, so there is no container to attach to: {may:?}"
+        );
+        return;
+    }
     for jdk in JDKS {
-        let dir = tempfile::tempdir().unwrap();
+        // What lies below /tmp it does not see.
+        let dir = tempfile::tempdir_in("/tmp").unwrap();
         let out = dir.path().join("out");
+        let library = dir.path().join("libborescope.so");
+        std::fs::copy(agent(), &library).unwrap();
         let mut java = jvm(jdk, &[], "Steps");
         let java_program = java.get_program().to_owned();
         let java_arguments: Vec<_> = java.get_args().map(ToOwned::to_owned).collect();
@@ -522,6 +571,7 @@ fn containers() {
         let out = out.to_str().unwrap();
         refuses(&["attach", &pid, "-o", out], &["does not see", "--for"]);
         let attach = Command::new(borescope())
+            .env("BORESCOPE_AGENT", &library)
             .args(["attach", &pid, "--for", "1h", "-o", out])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

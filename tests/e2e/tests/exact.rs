@@ -5,6 +5,8 @@
 
 use borescope_e2e::compare::{Asked, Witnessed};
 use borescope_e2e::hazards::{Job, TOGETHER, suite};
+use borescope_e2e::{agent, borescope_report, java, programs, run};
+use std::process::Command;
 
 /// Ways to run bytecode, by JVM options. Compiling everything with C2 takes long, so there only the targets and the probes are.
 const MODES: [(&str, &[&str]); 4] = [
@@ -18,6 +20,7 @@ const MODES: [(&str, &[&str]); 4] = [
             "-XX:CompileCommand=quiet",
             "-XX:CompileCommand=compileonly,hazards.*::*",
             "-XX:CompileCommand=compileonly,java.lang.BorescopeProbe::*",
+            "-XX:CompileCommand=compileonly,java.lang.invoke.BorescopeTrap::*",
         ],
     ),
     ("default", &[]),
@@ -201,4 +204,48 @@ fn exact_on_21() {
 #[test]
 fn exact_on_25() {
     exact_on(25);
+}
+
+/// Slow paths that are traps in C2's code (java/probe, BorescopeTrap) count what the interpreter counts. `-Xbatch` makes the compilers take the same
+/// decisions each time.
+#[test]
+fn traps() {
+    for jdk in borescope_e2e::JDKS {
+        let profile = |jvm: &[String]| {
+            let dir = tempfile::tempdir().expect("a directory");
+            let out = dir.path().join("p");
+            let mut command = Command::new(java(jdk));
+            command.arg(format!(
+                "-agentpath:{}=lens=paths,k=16,include=Traps,out={}",
+                agent().display(),
+                out.display()
+            ));
+            command.args(jvm).arg("-cp").arg(programs::drivers());
+            let ran = run(command.args(["Traps", "12000"]));
+            (ran.stdout, borescope_report(&out)["paths"].clone())
+        };
+        let logs = tempfile::tempdir().expect("a directory");
+        let log = logs.path().join("log");
+        let compiled = [
+            "-Xbatch".into(),
+            "-XX:+UnlockDiagnosticVMOptions".into(),
+            "-XX:+LogCompilation".into(),
+            format!("-XX:LogFile={}", log.display()),
+        ];
+        let (said, counted) = profile(&["-Xint".into()]);
+        assert_eq!(profile(&compiled), (said, counted), "JDK {jdk}");
+        let log = std::fs::read(log).expect("the log");
+        let log = String::from_utf8_lossy(&log);
+        let trapped = log
+            .match_indices("<uncommon_trap thread=")
+            .filter(|(at, _)| {
+                log[*at..]
+                    .lines()
+                    .nth(1)
+                    .is_some_and(|l| l.contains("BorescopeTrap known"))
+            });
+        let trapped = trapped.count();
+        println!("JDK {jdk}: {trapped} slow paths trapped");
+        assert!(trapped > 0, "JDK {jdk}");
+    }
 }

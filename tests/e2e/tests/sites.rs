@@ -478,6 +478,28 @@ fn leak_of_listeners_of_the_jdks_web_server() {
 
 /// Locking, waiting, hashing and collecting at random: no hash changes, no look-up fails, no monitor lets two in. `BORESCOPE_STRESS` is another amount for each
 /// run: rounds, or seconds such as `1800s`.
+/// What README shows of `java/demo/shop`.
+#[test]
+fn the_example_of_the_readme() {
+    let ran = done(
+        Command::new(root().join("java/demo/shop"))
+            .env("BORESCOPE", borescope())
+            .env("JAVA_HOME", jdk(17)),
+    );
+    let advice = |text: &str| {
+        let mut parts = text.split("LOOK HERE FIRST");
+        let part = parts.find(|part| part.trim_start().starts_with("- acme.Shop.load"));
+        let advice = part.and_then(|part| part.split("\n\n").next());
+        let words = advice.unwrap_or_else(|| panic!("{text}"));
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert_eq!(
+        advice(&String::from_utf8_lossy(&ran.stdout)),
+        advice(&readme)
+    );
+}
+
 #[test]
 fn identity_hashes_stay_right() {
     let amount = std::env::var("BORESCOPE_STRESS").unwrap_or_else(|_| "150".into());

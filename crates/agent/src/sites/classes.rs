@@ -1,9 +1,8 @@
 //! Instruments classes as they load, and those of the JDK that were there before.
 
-use super::helper;
 use super::numbers;
 use super::tables::Plain;
-use super::{State, jdk};
+use super::{State, control, helper, jdk};
 use crate::glob::Glob;
 use crate::jvmti::Jni;
 use crate::jvmti::sys::JObject;
@@ -218,23 +217,35 @@ impl State {
         else {
             return;
         };
-        let home = self.loader(loader);
-        jni.forget(loader);
         if let Some(name) = vm::class_name(&signature) {
+            let home = self.loader(loader);
+            if self.is_late(jni, loader, home, name) {
+                control::wake(self);
+            }
             self.constructors().prepared(tables, home, name);
         }
+        jni.forget(loader);
+    }
+
+    /// Whether the hook should have seen a class and has not: its bytes were read before the hook was on, and then it was not among the loaded classes
+    /// yet, for the VM loads its superclass first, which may take a loader of the program any time.
+    fn is_late(&self, jni: Jni, loader: JObject, home: u64, name: &str) -> bool {
+        // With a dot: a hidden class, which the hook never sees.
+        !name.contains('.')
+            && !self.constructors().has_seen(home, name)
+            && self.whose(jni, loader, name) != Whose::Nobodys
+    }
+
+    /// Sends the classes through the hook that have come late. Not in the event: its thread holds the class's lock, and two that change one class at
+    /// once would wait for each other (jvmtiRedefineClasses.cpp, `lock_classes`, then `link_class`).
+    pub fn instrument_late(&self, jni: Jni) {
+        let is_wanted = |name: &str, loader| self.is_late(jni, loader, self.loader(loader), name);
+        self.retransform(jni, is_wanted, |name, why| self.skip_class(name, why));
     }
 
     /// Sends classes through the hook that were loaded before it was on.
     pub fn instrument_loaded(&self, jni: Jni) {
-        let is_wanted = |name: &str, class| {
-            let Some(loader) = self.jvmti.loader(class) else {
-                return false;
-            };
-            let yes = self.whose(jni, loader, name) != Whose::Nobodys;
-            jni.forget(loader);
-            yes
-        };
+        let is_wanted = |name: &str, loader| self.whose(jni, loader, name) != Whose::Nobodys;
         self.retransform(jni, is_wanted, |name, why| self.skip_class(name, why));
         if let Some((tables, _)) = helper::shared() {
             self.constructors().prepared_all(tables);
@@ -247,7 +258,7 @@ impl State {
         self.retransform(jni, |name, _| names.contains(name), |_, _| {});
     }
 
-    /// Sends the loaded classes through the hook that are wanted by name (with slashes) and class.
+    /// Sends the loaded classes through the hook that are wanted by name (with slashes) and loader.
     fn retransform(
         &self,
         jni: Jni,

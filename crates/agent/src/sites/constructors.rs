@@ -69,6 +69,11 @@ impl Known {
         }
     }
 
+    /// Whether a class's bytes were seen, as far as that is remembered.
+    pub fn has_seen(&self, loader: u64, class: &str) -> bool {
+        self.classes.len() >= MOST_CLASSES || self.classes.contains_key(&(loader, class.into()))
+    }
+
     /// Calls `f` with what a loader's classes may know.
     pub fn ask<R>(&self, loader: u64, f: impl FnOnce(&dyn Constructors) -> R) -> R {
         f(&Resolver(&View(self, loader)))

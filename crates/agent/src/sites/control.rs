@@ -15,6 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,15 @@ pub fn start(state: &State, jni: Jni, dir: &Path) -> bool {
     started
 }
 
+/// Lets the thread look for classes that have come late.
+pub fn wake(state: &State) {
+    if !state.late.swap(true, AcqRel) {
+        if let Some(thread) = &mut *state.thread() {
+            let _ = thread.write(&[0]);
+        }
+    }
+}
+
 /// Ends the thread, before the VM ends: that waits 300 ms for a thread that it finds in native code (vmOperations.cpp,
 /// `wait_for_threads_in_native_to_block`).
 pub fn end(state: &State) {
@@ -83,14 +93,20 @@ unsafe extern "system" fn serve(_: JvmtiEnv, jni: JniEnv, _: *mut c_void) {
     }));
 }
 
-fn serve_all(state: &State, jni: Jni, listener: &UnixListener, end: &UnixStream) {
+fn serve_all(state: &State, jni: Jni, listener: &UnixListener, mut end: &UnixStream) {
     let every = state.options.sites.every;
     let every = every.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
     let mut next = every.map(|every| Instant::now() + every);
     loop {
+        // Before anything else that is asked for.
+        if state.late.swap(false, AcqRel) {
+            state.instrument_late(jni);
+        }
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         match wait(listener, end, left) {
-            Ok(Heard::End) | Err(_) => return,
+            Ok(Heard::Us) if end.read(&mut [0]).unwrap_or(0) == 0 => return,
+            Err(_) => return,
+            Ok(Heard::Us | Heard::Nothing) => {}
             Ok(Heard::Client) => match listener.accept() {
                 Ok((client, _)) => {
                     // A client that goes away is no concern of ours.
@@ -101,7 +117,6 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener, end: &UnixStream)
                 }
                 Err(_) => std::thread::sleep(PAUSE),
             },
-            Ok(Heard::Nothing) => {}
         }
         if let (Some(due), Some(every)) = (next, every) {
             if Instant::now() >= due {
@@ -115,11 +130,12 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener, end: &UnixStream)
 /// What [`wait`] has waited for.
 enum Heard {
     Client,
-    End,
+    /// The agent: a byte, or the end.
+    Us,
     Nothing,
 }
 
-/// Waits for a client, the end, or so long.
+/// Waits for a client, the agent, or so long.
 fn wait(listener: &UnixListener, end: &UnixStream, time: Option<Duration>) -> io::Result<Heard> {
     let poll = |fd| libc::pollfd {
         fd,
@@ -137,7 +153,7 @@ fn wait(listener: &UnixListener, end: &UnixStream, time: Option<Duration>) -> io
         };
     }
     Ok(match polls.map(|p| p.revents != 0) {
-        [_, true] => Heard::End,
+        [_, true] => Heard::Us,
         [true, _] => Heard::Client,
         _ => Heard::Nothing,
     })

@@ -95,6 +95,8 @@ struct State {
     constructors: Mutex<constructors::Known>,
     loaders: AtomicI64,
     collected: AtomicBool,
+    /// A class may have come late.
+    late: AtomicBool,
     snapshots: Mutex<Snapshots>,
     /// Our end of what ends the control thread.
     thread: Mutex<Option<UnixStream>>,
@@ -177,6 +179,7 @@ fn prepare(jvmti: Jvmti, options: Options, attached: bool) -> Result<&'static St
         constructors: Mutex::default(),
         loaders: AtomicI64::new(FIRST_LOADER),
         collected: AtomicBool::new(false),
+        late: AtomicBool::new(false),
         snapshots: Mutex::default(),
         thread: Mutex::default(),
     };

@@ -1,5 +1,6 @@
 package java.lang;
 
+import java.lang.invoke.BorescopeTrap;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ForceInline;
@@ -35,6 +36,7 @@ public final class BorescopeProbe {
     private static final int WINDOW = (int) config(5);  // IDs in a full window, k - 1
     private static final int SHORT = WINDOW - 1 < MOST_SHORT ? WINDOW - 1 : MOST_SHORT; // runs that have an edge of their own
     private static final boolean TO_FRONT = config(6) != 0; // k-SF: a child that is found moves to the front
+    private static final boolean TRAPS = config(7) != 0; // slow paths may be traps
     private static final int TOP_DEPTH = WINDOW - 1;    // k-SF: depth of the upper part's last level
 
     private static final int ROW_KIND_HASH = 2;
@@ -178,15 +180,16 @@ public final class BorescopeProbe {
 
     // ---- methods of few paths: edges indexed by path ID
 
-    /** A path ended and the activation goes on: counts it and returns the next state. */
-    public static long hit(long s, int r) {
-        return hitAt(s, r, edgeAt(s, r));
+    /** A path ended and the activation goes on: counts it and returns the next state. {@code site}: {@link #rare}. */
+    public static long hit(long s, int r, int site) {
+        return hitAt(s, r, edgeAt(s, r), site);
     }
 
     @ForceInline
-    private static long hitAt(long s, int r, long e) {
+    private static long hitAt(long s, int r, long e, int site) {
         long next = U.getLong(e);
         if (next <= 0) {
+            rare(site);
             return cold(s, r, false);
         }
         increment(1L, e + 8);
@@ -204,6 +207,14 @@ public final class BorescopeProbe {
             increment(1L, e + 8);
         } else {
             cold(s, r, true);
+        }
+    }
+
+    /** A slow path begins: where C2 has inlined the probe of a site that is not 0, it makes an uncommon trap of it. */
+    @ForceInline
+    private static void rare(int site) {
+        if (TRAPS) {
+            BorescopeTrap.rare(site);
         }
     }
 
@@ -225,27 +236,28 @@ public final class BorescopeProbe {
 
     /**
      * A run loop was left after {@code n} turns: counts r once and then c, and returns the next state. {@code p} = the method's number
-     * of paths: the edge p + m - 1 stands for m times c, where that is less than a window.
+     * of paths: the edge p + m - 1 stands for m times c, where that is less than a window. {@code site}: {@link #rare}.
      */
-    public static long run(long s, int r, int n, int c, int p) {
-        return run(s, r, n & 0xffffffffL, c, p);
+    public static long run(long s, int r, int n, int c, int p, int site) {
+        return run(s, r, n & 0xffffffffL, c, p, site);
     }
 
     /** As above. */
-    public static long run(long s, int r, long n, int c, int p) {
+    public static long run(long s, int r, long n, int c, int p, int site) {
         if (n == 0) {
             return s;
         }
-        s = hit(s, r);
+        s = hit(s, r, site);
         if (n > WINDOW) {
-            return n == 1 ? s : WINDOW == 0 ? again(s, n - 1, c) : slotted(s, n - 1, c);
+            return n == 1 ? s : WINDOW == 0 ? again(s, n - 1, c) : slotted(s, n - 1, c, site);
         }
         if (n == 1 || n - 1 > SHORT) {
-            return n == 1 ? s : turns(s, n - 1, c);
+            return n == 1 ? s : turns(s, n - 1, c, site);
         }
         long e = s + ROW_BYTES + ((p + n - 2) << 4);
         long next = U.getLong(e);
         if (next <= 0) {
+            rare(site);
             return shortCold(s, n - 1, c, e, next);
         }
         increment(1L, e + 8);
@@ -272,18 +284,19 @@ public final class BorescopeProbe {
     }
 
     /** Turn by turn. */
-    private static long turns(long s, long m, int c) {
+    private static long turns(long s, long m, int c, int site) {
         while (m-- > 0) {
-            s = hit(s, c);
+            s = hit(s, c, site);
         }
         return s;
     }
 
     /** At least a window's length of turns: the row's run slot stands for them. */
     @ForceInline
-    private static long slotted(long s, long m, int c) {
+    private static long slotted(long s, long m, int c, int site) {
         long jump = U.getLong(s + RUN_JUMP);
         if (jump <= 0) {
+            rare(site);
             return slottedCold(s, m, c, jump);
         }
         increment(m, s + RUN_TOTAL);
@@ -353,7 +366,7 @@ public final class BorescopeProbe {
             return s;
         }
         if (WINDOW > 0 && m >= WINDOW) {
-            return slotted(s, m, c);
+            return slotted(s, m, c, 0);
         }
         // At k = 1 a row has one edge for c, which is its own.
         long e = WINDOW == 0 ? edge(s, c) : m <= SHORT ? edge(s, p + (int) m - 1) : 0;
@@ -432,7 +445,7 @@ public final class BorescopeProbe {
 
     @DontInline
     public static long hitChosen(long s, int r) {
-        return hit(s, r);
+        return hit(s, r, 0);
     }
 
     @DontInline
@@ -442,12 +455,12 @@ public final class BorescopeProbe {
 
     @DontInline
     public static long runChosen(long s, int r, int n, int c, int p) {
-        return run(s, r, n, c, p);
+        return run(s, r, n, c, p, 0);
     }
 
     @DontInline
     public static long runChosen(long s, int r, long n, int c, int p) {
-        return run(s, r, n, c, p);
+        return run(s, r, n, c, p, 0);
     }
 
     @DontInline
