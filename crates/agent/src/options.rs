@@ -171,11 +171,7 @@ impl Options {
                 "attribute" => o.sites.attribute = flag(key, value)?,
                 "objects" => o.sites.objects = flag(key, value)?,
                 "gc" => o.sites.gc = flag(key, value)?,
-                "trace" => {
-                    if flag(key, value)? {
-                        return Err("traces are not recorded by this version".into());
-                    }
-                }
+                "trace" => o.sites.trace = flag(key, value)?,
                 "every" => {
                     let every = value
                         .parse()
@@ -218,7 +214,7 @@ impl Options {
                 _ => {
                     return Err(format!(
                         "unknown agent option `{key}`; known: lens, out, include, exclude; lens=paths: k, engine, branches, straight, memory, rows, burst, seed; \
-                         lens=sites: jdk, attribute, objects, gc, every, mode"
+                         lens=sites: jdk, attribute, objects, gc, every, mode, trace"
                     ));
                 }
             }
@@ -342,8 +338,10 @@ mod tests {
         let o = Options::parse("lens=sites,mode=auto").unwrap();
         assert_eq!(o.lens, Lens::Sites);
         assert!(o.sites.jdk && o.sites.attribute && o.sites.gc && !o.sites.objects);
-        let o = Options::parse("every=5,objects=1,gc=0,mode=dynamic,jdk=0,attribute=0,lens=sites")
-            .unwrap();
+        let o = Options::parse(
+            "every=5,objects=1,gc=0,mode=dynamic,jdk=0,attribute=0,trace=1,lens=sites",
+        )
+        .unwrap();
         let expected = Sites {
             jdk: false,
             attribute: false,
@@ -351,7 +349,7 @@ mod tests {
             gc: false,
             mode: Mode::Dynamic,
             every: Some(5),
-            trace: false,
+            trace: true,
         };
         assert_eq!(o.sites, expected);
     }
@@ -369,7 +367,7 @@ mod tests {
             ("lens=sites,jdk=yes", "0 or 1"),
             ("lens=sites,every=0", "1 to 10080"),
             ("lens=sites,mode=hybrid", "auto, spare or dynamic"),
-            ("lens=sites,trace=1", "not recorded"),
+            ("lens=sites,trace=yes", "0 or 1"),
             ("trace=0", "lens=sites"),
             ("colour=red", "colour"),
             ("out=%4", "percent"),

@@ -40,8 +40,16 @@ pub fn is_recorded(spool: &Path) -> bool {
     spool.join(EVENTS).exists()
 }
 
-/// Writes the trace of a spool whose JVM has ended.
+/// Writes the trace of a spool. Its JVM may still run: then of what has happened so far.
 pub fn write(spool: &Path, out: impl Write) -> Result<Summary, Error> {
+    let path = spool.join(EVENTS);
+    let file = File::open(&path).map_err(not_a_spool(&path))?;
+    let mut events = Events {
+        path: &path,
+        input: BufReader::with_capacity(1 << 20, file),
+    };
+    // Before the files that say what sites and classes these events have.
+    let header = events.header()?;
     let log = spool.join("meta.log");
     let bytes = fs::read(&log).map_err(not_a_spool(&log))?;
     let mut converter = Converter {
@@ -61,12 +69,43 @@ pub fn write(spool: &Path, out: impl Write) -> Result<Summary, Error> {
         }
     }
     converter.known().map_err(wrong(&log))?;
-    let path = spool.join(EVENTS);
-    let file = File::open(&path).map_err(not_a_spool(&path))?;
-    converter.events(&path, BufReader::with_capacity(1 << 20, file))?;
+    converter.events(header, events)?;
     let summary = converter.summary;
     converter.out.finish().map_err(wrong(&path))?;
     Ok(summary)
+}
+
+/// The file of events, word by word.
+struct Events<'a, R> {
+    path: &'a Path,
+    input: R,
+}
+
+impl<R: Read> Events<'_, R> {
+    /// `None`: the file ends.
+    fn word(&mut self) -> Result<Option<u64>, Error> {
+        let mut bytes = [0; 8];
+        match self.input.read_exact(&mut bytes) {
+            Ok(()) => Ok(Some(u64::from_le_bytes(bytes))),
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            Err(e) => Err(Error::io(self.path)(e)),
+        }
+    }
+
+    fn header(&mut self) -> Result<[u64; slot::FIRST], Error> {
+        let mut header = [0; slot::FIRST];
+        for place in &mut header {
+            let word = self.word()?;
+            *place = word.ok_or_else(|| Error::damaged(self.path, "it has no header"))?;
+        }
+        match header[slot::MAGIC] {
+            MAGIC => Ok(header),
+            _ => Err(Error::damaged(
+                self.path,
+                "it does not begin as a recording",
+            )),
+        }
+    }
 }
 
 /// Says which file a trace could not be made of.
@@ -216,22 +255,12 @@ impl<W: Write> Converter<W> {
         }
     }
 
-    fn events(&mut self, path: &Path, mut input: impl Read) -> Result<(), Error> {
-        let mut word = || {
-            let mut bytes = [0; 8];
-            match input.read_exact(&mut bytes) {
-                Ok(()) => Ok(Some(u64::from_le_bytes(bytes))),
-                Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(None),
-                Err(e) => Err(Error::io(path)(e)),
-            }
-        };
-        let mut header = [0; slot::FIRST];
-        for place in &mut header {
-            *place = word()?.ok_or_else(|| Error::damaged(path, "it has no header"))?;
-        }
-        if header[slot::MAGIC] != MAGIC {
-            return Err(Error::damaged(path, "it does not begin as a recording"));
-        }
+    fn events<R: Read>(
+        &mut self,
+        header: [u64; slot::FIRST],
+        mut events: Events<'_, R>,
+    ) -> Result<(), Error> {
+        let path = events.path;
         let (next, limit) = (header[slot::NEXT], header[slot::LIMIT]);
         self.summary.lost = next.saturating_sub(limit);
         self.summary.unmarked = header[slot::UNMARKED];
@@ -239,7 +268,7 @@ impl<W: Write> Converter<W> {
         // The objects that are referenced at some time: site and which of its objects.
         let mut objects: HashMap<u64, (u32, u64)> = HashMap::new();
         for at in slot::FIRST as u64..next.min(limit) {
-            let Some(word) = word()? else {
+            let Some(word) = events.word()? else {
                 return Err(Error::damaged(path, "it ends too early"));
             };
             match Event::of(word) {
@@ -258,7 +287,7 @@ impl<W: Write> Converter<W> {
                     }
                     self.allocate(index).map_err(wrong(path))?;
                 }
-                // Where two threads asked at once, there is another one.
+                // A second one, or one that leads nowhere, is none.
                 Some(Event::Referenced { object }) => {
                     if let Some((site, nth)) = objects.remove(&object.into()) {
                         self.flush().map_err(wrong(path))?;
@@ -366,7 +395,7 @@ mod tests {
             6 | 2 << 32,          // p.A
             OF | 12,
             OF | 9,
-            OF | 9, // two threads at once
+            OF | 9, // as no recording has it
             5,
         ];
         let dir = spool(&events);

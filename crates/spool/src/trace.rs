@@ -10,7 +10,7 @@
 //! | 62 | 0 | 1 |
 //! | 63 | 1 = the object's hash was asked for | 0 |
 //!
-//! 0 is no event. Only the first reference of each object is recorded (two where threads race). `classes.bin`: the names of the classes from number 1
+//! 0 is no event. Only the first reference of each object is recorded. `classes.bin`: the names of the classes from number 1
 //! on, as JVM signatures: u16 length, bytes.
 
 /// The file of events.

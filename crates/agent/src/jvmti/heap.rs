@@ -29,16 +29,6 @@ impl Jvmti {
         unsafe { call!(self.0, sys::jvmti::SET_TAG, (JObject, i64) -> c_int, object, tag) == 0 }
     }
 
-    /// The class that declares a method.
-    pub fn declaring_class(self, method: *mut c_void) -> Option<JObject> {
-        let mut out = null_mut();
-        // SAFETY: arguments as GetMethodDeclaringClass asks; the ID is of a class that is loaded.
-        let rc = unsafe {
-            call!(self.0, sys::jvmti::GET_METHOD_DECLARING_CLASS, (*mut c_void, *mut JObject) -> c_int, method, &mut out)
-        };
-        (rc == 0 && !out.is_null()).then_some(out)
-    }
-
     /// Walks through the heap; the error is JVMTI's number. All Java threads stand still meanwhile.
     ///
     /// # Safety

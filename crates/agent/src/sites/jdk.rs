@@ -64,12 +64,13 @@ pub fn marked_by_callers(class: &str, name: &str, descriptor: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sites::helper::HELPER_CLASS;
+    use crate::sites::{helper, trace};
     use crate::vm;
 
     /// Else marking an object could call itself without end.
     #[test]
-    fn the_helper_uses_no_class_that_may_be_instrumented() {
-        vm::check_helper(HELPER_CLASS, &never());
+    fn the_helpers_use_no_class_that_may_be_instrumented() {
+        vm::check_helper(helper::HELPER_CLASS, &never());
+        vm::check_helper(trace::HELPER_CLASS, &never());
     }
 }

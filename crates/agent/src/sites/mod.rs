@@ -228,6 +228,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
     let dynamic = is_dynamic(o, &layout)?;
+    if o.sites.trace {
+        trace::is_possible(&layout, dynamic)?;
+    }
     let new = match helper::shared() {
         // From before, when the agent was attached the last time.
         Some(_) if helper::works() => None,
@@ -309,7 +312,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if first {
         snapshot::note_hashes(state, jni)?;
     }
-    for e in EVENTS {
+    // A trace has no use for that one, and HotSpot writes a line to standard output for each OutOfMemoryError that it tells of.
+    let heard = |e: &c_int| !(o.sites.trace && *e == event::RESOURCE_EXHAUSTED);
+    for e in EVENTS.into_iter().filter(heard) {
         if !jvmti.enable(e) {
             return Err(format!("the JVM refuses event {e}"));
         }
@@ -360,7 +365,7 @@ unsafe extern "system" fn on_exhausted(
     _description: *const c_char,
 ) {
     guard(|state| {
-        if flags & JAVA_HEAP != 0 && !state.options.sites.trace {
+        if flags & JAVA_HEAP != 0 {
             let _ = snapshot::take(state, Jni::new(jni), Cause::OutOfMemory);
             // One is enough, and with this event HotSpot writes a line to standard output for each OutOfMemoryError.
             state.jvmti.disable(event::RESOURCE_EXHAUSTED);

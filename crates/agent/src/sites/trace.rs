@@ -8,7 +8,7 @@ use super::header::Layout;
 use crate::jvmti::sys::{JObject, JniEnv};
 use crate::jvmti::{Jni, Jvmti};
 use crate::memory::{Addr, allocate, map_file, publish64, reserve_addresses};
-use crate::memory::{store8, store64, zero_pages};
+use crate::memory::{load64, store8, store64, zero_pages};
 use crate::spool;
 use borescope_spool::trace::{CLASS_LIMIT, CLASSES, EVENTS, MAGIC, MOST_EVENTS, slot};
 use std::collections::HashMap;
@@ -20,8 +20,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// java/probe/java/lang/BorescopeTrace.java, once java/probe/build compiles it. Until then `Options::parse` refuses traces.
-const HELPER_CLASS: &[u8] = &[];
+/// Compiled by java/probe/build; a test checks that it agrees with its source.
+pub const HELPER_CLASS: &[u8] =
+    include_bytes!("../../../../java/probe/java/lang/BorescopeTrace.class");
 
 /// Events that the file grows by.
 const STEP: u64 = 8 << 20;
@@ -30,9 +31,13 @@ const SITES: u64 = 1 << 25;
 /// A class has a `hashCode` of its own, or Object's.
 const OWN: u8 = 1;
 const OBJECTS: u8 = 2;
+/// Tag of a class whose kind is known, less the kind: above those of classes and loaders.
+const KINDS: i64 = 1 << 42;
 
 static TRACE: OnceLock<Trace> = OnceLock::new();
 static LINKED: AtomicBool = AtomicBool::new(false);
+/// There will be no more room: each event asks for it then, and need not wait for a lock.
+static FULL: AtomicBool = AtomicBool::new(false);
 
 struct Trace {
     jvmti: Jvmti,
@@ -48,7 +53,6 @@ struct Growth {
     file: File,
     /// Events that there is room for.
     room: u64,
-    stopped: bool,
 }
 
 struct Classes {
@@ -57,13 +61,24 @@ struct Classes {
     failed: bool,
 }
 
+/// Whether a trace can be recorded in this JVM at all; the error says why not.
+pub fn is_possible(layout: &Layout, dynamic: bool) -> Result<(), String> {
+    match (layout.owner_bits(), dynamic) {
+        (0, _) => Err(
+            "a trace needs bits that compact object headers do not have: run with -XX:-UseCompactObjectHeaders".into(),
+        ),
+        (_, true) => Err("a trace needs the identity hashes for itself: leave out mode=dynamic".into()),
+        _ => Ok(()),
+    }
+}
+
 /// Makes the files, and defines and initialises the helper in java.base. The error is one line for the user.
 pub fn install(jvmti: Jvmti, jni: Jni, layout: Layout, dir: &Path) -> Result<(), String> {
-    if layout.owner_bits() == 0 {
-        return Err("a trace needs headers with spare bits; compact headers have none".into());
-    }
-    let trace = Trace::new(jvmti, layout, dir)
-        .map_err(|e| format!("cannot make a trace in `{}`: {e}", dir.display()))?;
+    let trace = Trace::new(jvmti, layout, dir).map_err(|e| {
+        // Else it would seem that something was recorded.
+        let _ = std::fs::remove_file(dir.join(EVENTS));
+        format!("cannot make a trace in `{}`: {e}", dir.display())
+    })?;
     if TRACE.set(trace).is_err() {
         return Err("a trace is recorded already".into());
     }
@@ -84,7 +99,6 @@ impl Trace {
         let mut growth = Growth {
             file: spool::create_file(dir, EVENTS)?,
             room: 0,
-            stopped: false,
         };
         growth.extend(events)?;
         let header = |at: usize| events + at as u64 * 8;
@@ -107,11 +121,17 @@ impl Trace {
 
     /// Makes room for event `n`.
     fn grow(&self, n: u64) -> bool {
-        let mut growth = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        while n >= growth.room && !growth.stopped {
-            growth.stopped = growth.extend(self.events).is_err();
+        if FULL.load(Relaxed) {
+            return n < load64(self.events + slot::LIMIT as u64 * 8);
         }
-        n < growth.room
+        let mut growth = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        while n >= growth.room {
+            if growth.extend(self.events).is_err() {
+                FULL.store(true, Relaxed);
+                return false;
+            }
+        }
+        true
     }
 
     /// The number of an object's class; 0 = there are no more, or it cannot be written down.
@@ -126,21 +146,31 @@ impl Trace {
 
     /// [`OWN`] or [`OBJECTS`].
     fn kind_of(&self, jni: Jni, object: JObject) -> u8 {
-        let class = jni.class_of(object);
-        let method = jni.method(class, c"hashCode", c"()I");
-        jni.forget(class);
-        if method.is_null() {
-            return OWN;
+        let mut class = jni.class_of(object);
+        let known = self.jvmti.tag(class);
+        if known > KINDS {
+            jni.forget(class);
+            return (known - KINDS) as u8;
         }
-        let Some(declares) = self.jvmti.declaring_class(method) else {
-            return OWN;
+        let of_object = class;
+        let kind = loop {
+            let declares = self.jvmti.declares(class, c"hashCode", c"()I");
+            let above = jni.superclass(class);
+            if class != of_object {
+                jni.forget(class);
+            }
+            match (declares, above.is_null()) {
+                (_, true) => break OBJECTS,
+                (true, false) => {
+                    jni.forget(above);
+                    break OWN;
+                }
+                (false, false) => class = above,
+            }
         };
-        let signature = self.jvmti.signature(declares);
-        jni.forget(declares);
-        match signature.as_deref() {
-            Some("Ljava/lang/Object;") => OBJECTS,
-            _ => OWN,
-        }
+        self.jvmti.set_tag(of_object, KINDS + i64::from(kind));
+        jni.forget(of_object);
+        kind
     }
 }
 
@@ -233,7 +263,6 @@ fn guard<T>(otherwise: T, f: impl FnOnce(&Trace) -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::load64;
 
     #[test]
     fn the_file_grows_to_its_end() {
@@ -242,7 +271,6 @@ mod tests {
         let mut growth = Growth {
             file: spool::create_file(dir.path(), EVENTS).unwrap(),
             room: 0,
-            stopped: false,
         };
         growth.extend(events).unwrap();
         store64(events + (STEP - 1) * 8, 7);

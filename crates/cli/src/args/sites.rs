@@ -78,7 +78,7 @@ pub struct SitesArgs {
     pub output: Option<PathBuf>,
     /// Instead of a profile, record a trace of allocations and identity hashes for `borescope simulate`, in a new file; the program runs much slower
     #[arg(
-        long, value_name = "FILE", value_hint = ValueHint::FilePath, hide = true,
+        long, value_name = "FILE", value_hint = ValueHint::FilePath,
         conflicts_with_all = ["output", "attribute", "objects", "no_gc", "every", "mode"]
     )]
     pub trace: Option<PathBuf>,

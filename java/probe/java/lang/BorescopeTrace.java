@@ -129,7 +129,7 @@ public final class BorescopeTrace {
             } else if (h >>> NUMBER_SHIFT == 0) {
                 U.getAndAddLong(null, UNMARKED, 1L);
             } else {
-                refer(unmix(h >>> HASH_SHIFT & HASH_BITS));
+                refer(allocation(h));
             }
         }
     }
@@ -139,9 +139,9 @@ public final class BorescopeTrace {
         if (o != null) {
             long h = U.getLong(o, 0L);
             if ((h & LOCK_BITS) == UNLOCKED && h >>> NUMBER_SHIFT != 0) {
-                long n = unmix(h >>> HASH_SHIFT & HASH_BITS);
-                long event = U.getLong(EVENTS + (n << 3));
-                if (event > 0) {
+                long n = allocation(h);
+                long event = n == 0L ? 0L : U.getLong(EVENTS + (n << 3));
+                if (event > 0L) {
                     long c = event >>> 32 & CLASS_BITS;
                     long place = c == 0 ? BY_SITE + (h >>> NUMBER_SHIFT) : BY_CLASS + c;
                     int kind = U.getByte(place);
@@ -155,9 +155,15 @@ public final class BorescopeTrace {
         }
     }
 
-    /** Only the first time. */
+    /** The event that a marked header leads to; 0 = none, if it is somebody else's mark. */
+    private static long allocation(long h) {
+        long n = unmix(h >>> HASH_SHIFT & HASH_BITS);
+        return n < U.getLongVolatile(null, LIMIT) ? n : 0L;
+    }
+
+    /** Only the first time: of threads that race, one sees the bit unset. */
     private static void refer(long n) {
-        if (U.getAndBitwiseOrLong(null, EVENTS + (n << 3), HASHED) >= 0) {
+        if (n != 0L && U.getAndBitwiseOrLong(null, EVENTS + (n << 3), HASHED) >= 0L) {
             long k = next();
             if (k != 0) {
                 U.putLong(EVENTS + (k << 3), REFERENCE | n);
