@@ -7,8 +7,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * What a trace must say of each line of main's class that allocates: {@code // trace: TYPE OBJECTS HASHED}, where HASHED is {@code none}, {@code all} or
- * {@code every N}: the first of each N objects of the line is hashed. Prints nothing that depends on hashes.
+ * What a trace must say of each line of main's class that allocates, in a comment behind it: {@code trace: TYPE OBJECTS HASHED}, where HASHED is
+ * {@code none}, {@code all} or {@code every N}: the first of each N objects of the line is hashed. Prints nothing that depends on hashes.
  */
 public final class Traced {
     static final int N = 30_000;
