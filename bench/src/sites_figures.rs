@@ -2,14 +2,15 @@
 //! invented trace, and of those that the agent records of programs.
 
 use crate::chart::{Chart, short};
-use crate::evaluation::chosen;
+use crate::evaluation::{chosen, session};
 use crate::run::{Runner, spool};
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use borescope_e2e::programs::Program;
 use borescope_profile::trace::{self, Summary};
 use borescope_sites::demo;
 use borescope_sites::simulate::{ClassRow, Collisions, Row, figure_12, sites_per_class};
 use borescope_sites::trace::Trace;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write as _};
@@ -63,18 +64,34 @@ pub fn run(args: &Args) -> Result<()> {
          the seed's policy or ours ([sites-numbering.md](../sites-numbering.md)). The highest bit of *hybrid* is a flag: of 15 bits it is the seed's 14.\n",
     );
     if args.traces.is_empty() {
+        let programs = match args.programs == ["none"] {
+            true => Vec::new(),
+            false => chosen(&args.programs)?,
+        };
+        if !programs.is_empty() {
+            let with = session(&[args.jdk], BTreeMap::new())?;
+            writeln!(
+                text,
+                "\n- Programs: run of {}: borescope {} ({}, agent {}); `{}`\n- JDK {}: {}",
+                with.started,
+                with.borescope,
+                with.commit,
+                with.agent,
+                with.arguments.join(" "),
+                args.jdk,
+                with.jdks[&args.jdk]
+            )?;
+        }
         let source = format!(
             "**No program ran: this is the invented trace of `borescope simulate --demo`, seed {}.** Its shape (14,933 sites in the largest class, as in the seed's Trade6; few\n\
              classes have most sites; a heavy tail of objects per site) is from life, its objects are not.",
             args.seed
         );
         let trace = demo::trace(args.seed, demo::LARGEST);
-        section(&mut text, "demo", &source, &trace, args)?;
-        let programs = match args.programs == ["none"] {
-            true => Vec::new(),
-            false => chosen(&args.programs)?,
-        };
         let runner = Runner::new(600)?;
+        let alone = runner.alone()?;
+        section(&mut text, "demo", &source, &trace, args)?;
+        drop(alone);
         for program in programs {
             let (trace, summary) = record(&runner, program, args.jdk)?;
             let Summary {
@@ -83,12 +100,20 @@ pub fn run(args: &Args) -> Result<()> {
                 lost,
                 ..
             } = summary;
-            ensure!(lost == 0, "{}: no room for {lost} events", program.name);
-            let source = format!(
-                "**Recorded by the agent**: {} on JDK {}, every allocation in bytecode and each object's first reference of its identity hash. Not in it: what native code and\n\
+            let mut source = format!(
+                "**Recorded by the agent**: {} ({}) on JDK {}, every allocation in bytecode and each object's first reference of its identity hash. Not in it: what native code and\n\
                  the VM allocate ({unmarked} references of the hashes of these or of objects hashed before), and {locked} references of objects that were locked.",
-                program.name, args.jdk
+                program.name,
+                program.jars.join(", "),
+                args.jdk
             );
+            if lost > 0 {
+                write!(
+                    source,
+                    " It ends early: there was no room for {lost} events more."
+                )?;
+            }
+            let _alone = runner.alone()?;
             section(&mut text, program.name, &source, &trace, args)?;
         }
     }
@@ -110,6 +135,7 @@ fn record(runner: &Runner, program: &Program, jdk: u32) -> Result<(Trace, Summar
     let cpu = runner
         .program(program, jdk, Some(&options))?
         .well(program)?;
+    let _alone = runner.alone()?;
     let spool = spool(&out).context("no spool")?;
     let file = files.path().join("trace");
     let mut writer = BufWriter::new(File::create(&file)?);
