@@ -110,7 +110,7 @@ fn recorded(program: &Program, jdk: u32, summary: &Summary, with: &Session) -> S
          locked.",
         with.started,
         program.name,
-        program.jars.join(", "),
+        program.jar_names().join(", "),
         with.jdks[&jdk],
         with.borescope,
         with.commit,
