@@ -5,7 +5,7 @@ use borescope_e2e::programs::{drivers, exit_code, feed, kill, program};
 use borescope_e2e::{borescope, borescope_report, java, output, root, with_mounts};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 /// `borescope paths` of the `Busy` driver, started, in a process group of its own.

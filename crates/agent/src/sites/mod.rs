@@ -298,7 +298,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             if class.is_null() {
                 return Err("the JVM refuses the helper class".into());
             }
-            if snapshot::walks_by_references() {
+            if snapshot::walks_by_references() && !o.sites.trace {
                 // Where there is no such hook, the last snapshot says that it may show dead objects.
                 jni.call_static(class, c"collectAtEnd", c"()V", &[]);
             }

@@ -126,7 +126,7 @@ impl Trace {
         }
         let mut growth = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         while n >= growth.room {
-            if growth.extend(self.events).is_err() {
+            if FULL.load(Relaxed) || growth.extend(self.events).is_err() {
                 FULL.store(true, Relaxed);
                 return false;
             }
@@ -134,14 +134,26 @@ impl Trace {
         true
     }
 
-    /// The number of an object's class; 0 = there are no more, or it cannot be written down.
+    /// The number of an object's class; 0 = there are no more, or it cannot be written down: the trace ends.
     fn class_of(&self, jni: Jni, object: JObject) -> u32 {
         let class = jni.class_of(object);
         let signature = self.jvmti.signature(class);
         jni.forget(class);
-        let Some(signature) = signature else { return 0 };
-        let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
-        classes.number(signature)
+        let number = signature.map_or(0, |signature| {
+            let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+            classes.number(signature)
+        });
+        if number == 0 {
+            self.end();
+        }
+        number
+    }
+
+    /// From here on everything counts as lost: what cannot be named must not be missing without a word.
+    fn end(&self) {
+        let mut growth = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        FULL.store(true, Relaxed);
+        growth.end(self.events);
     }
 
     /// [`OWN`] or [`OBJECTS`].
@@ -186,6 +198,12 @@ impl Growth {
         self.room = new;
         publish64(events + slot::LIMIT as u64 * 8, new);
         Ok(())
+    }
+
+    /// There is room for no event that has no place yet.
+    fn end(&mut self, events: Addr) {
+        self.room = self.room.min(load64(events + slot::NEXT as u64 * 8));
+        publish64(events + slot::LIMIT as u64 * 8, self.room);
     }
 }
 
@@ -283,6 +301,10 @@ mod tests {
             (file[(STEP as usize - 1) * 8], file[STEP as usize * 8]),
             (7, 8)
         );
+        store64(events + slot::NEXT as u64 * 8, 99);
+        growth.end(events);
+        growth.end(events);
+        assert_eq!(load64(events + slot::LIMIT as u64 * 8), 99);
         growth.room = MOST_EVENTS;
         assert!(growth.extend(events).is_err());
     }

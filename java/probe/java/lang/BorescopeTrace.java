@@ -55,6 +55,8 @@ public final class BorescopeTrace {
             long c = classOf(o);
             if (c > 0) {
                 record(o, c << 32 | number);
+            } else {
+                next(); // There is no more room now: it is counted as lost.
             }
         }
     }
@@ -181,7 +183,7 @@ public final class BorescopeTrace {
     /** Makes room for an event. */
     private static native boolean grow(long n);
 
-    /** The number of the object's class, from 1 on; 0 = there are no more. */
+    /** The number of the object's class, from 1 on; 0 = there are no more, and so the trace has ended. */
     private static native int classOf(Object o);
 
     /** 1 = the object's class has a hashCode of its own, 2 = Object's; remembered at the address, if there is one. */
