@@ -1,21 +1,37 @@
-//! The sites lens's figures: the seed's figures 11 (allocation sites per class) and 12 (collisions per hash value), as a page with tables and plots.
+//! The sites lens's figures: the seed's figures 11 (allocation sites per class) and 12 (collisions per hash value), as a page with tables and plots: of an
+//! invented trace, and of those that the agent records of programs.
 
 use crate::chart::{Chart, short};
+use crate::evaluation::{chosen, session};
+use crate::results::Session;
+use crate::run::{Runner, spool};
 use anyhow::{Context as _, Result};
+use borescope_e2e::programs::Program;
+use borescope_profile::trace::{self, Summary};
 use borescope_sites::demo;
 use borescope_sites::simulate::{ClassRow, Collisions, Row, figure_12, sites_per_class};
 use borescope_sites::trace::Trace;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Options.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Traces, as NAME=FILE; without one, the invented trace of `borescope simulate --demo`
+    /// Traces, as NAME=FILE, instead of the invented one and those of programs
     #[arg(long = "trace", value_name = "NAME=FILE", value_parser = named)]
     traces: Vec<(String, PathBuf)>,
+    /// Programs that run under the agent, which records their traces; `none`: the invented trace alone
+    #[arg(long, value_delimiter = ',', default_values_t = ["none".to_owned()])]
+    programs: Vec<String>,
+    /// Leave the other sections of the page as they are
+    #[arg(long)]
+    add: bool,
+    /// The JDK that they run on
+    #[arg(long, default_value_t = 17)]
+    jdk: u32,
     /// Widths of the hash field, in bits
     #[arg(long, value_delimiter = ',', default_values_t = [14, 15, 31])]
     width: Vec<u8>,
@@ -44,47 +60,150 @@ fn named(text: &str) -> Result<(String, PathBuf), String> {
 
 /// Writes page and plots.
 pub fn run(args: &Args) -> Result<()> {
-    let mut text = String::from(
-        "# Allocation sites: the seed's figures 11 and 12, redone\n\n\
+    let path = args.out.join(PAGE);
+    let mut page = match args.add {
+        true => Page::read(&fs::read_to_string(&path).with_context(|| path.display().to_string())?),
+        false => Page::default(),
+    };
+    page.intro = "# Allocation sites: the seed's figures 11 and 12, redone\n\n\
          Made by `cargo run --release -p borescope-bench -- sites-figures`. A *hashed* object is one whose identity hash was asked for. *Collisions* of a hash value:\n\
          the hashed objects of one class that have it, 1 if all differ; *average*: hashed objects by distinct values; *maximum*: over all values. *In look-up*: what a\n\
          look-up of a hashed object meets. Rows: *random*, as without borescope; *static*, the site's number itself; *dynamic* and *hybrid*, numbers that get shorter, with\n\
-         the seed's policy or ours ([sites-numbering.md](../sites-numbering.md)). The highest bit of *hybrid* is a flag: of 15 bits it is the seed's 14.\n",
-    );
-    if args.traces.is_empty() {
+         the seed's policy or ours ([sites-numbering.md](../sites-numbering.md)). The highest bit of *hybrid* is a flag: of 15 bits it is the seed's 14.\n"
+        .into();
+    let runner = Runner::new(600)?;
+    if args.traces.is_empty() && !page.has("demo") {
         let source = format!(
             "**No program ran: this is the invented trace of `borescope simulate --demo`, seed {}.** Its shape (14,933 sites in the largest class, as in the seed's Trade6; few\n\
              classes have most sites; a heavy tail of objects per site) is from life, its objects are not.",
             args.seed
         );
+        let _alone = runner.alone()?;
         let trace = demo::trace(args.seed, demo::LARGEST);
-        section(&mut text, "demo", &source, &trace, args)?;
+        page.set("demo", section("demo", &source, &trace, args)?);
+    }
+    if args.traces.is_empty() && args.programs != ["none"] {
+        let programs = chosen(&args.programs)?;
+        let with = session(&[args.jdk], BTreeMap::new())?;
+        for program in programs {
+            let (trace, summary) = record(&runner, program, args.jdk)?;
+            let source = recorded(program, args.jdk, &summary, &with);
+            let _alone = runner.alone()?;
+            page.set(program.name, section(program.name, &source, &trace, args)?);
+        }
     }
     for (name, file) in &args.traces {
         let open = File::open(file).with_context(|| file.display().to_string())?;
         let trace =
             Trace::read(BufReader::new(open)).with_context(|| file.display().to_string())?;
         let source = format!("Trace of {name}, recorded by the agent.");
-        section(&mut text, name, &source, &trace, args)?;
+        page.set(name, section(name, &source, &trace, args)?);
     }
-    fs::write(args.out.join(PAGE), text).with_context(|| args.out.display().to_string())
+    fs::write(&path, page.text()).with_context(|| path.display().to_string())
 }
 
-fn section(text: &mut String, name: &str, source: &str, trace: &Trace, args: &Args) -> Result<()> {
+/// What a program's section begins with.
+fn recorded(program: &Program, jdk: u32, summary: &Summary, with: &Session) -> String {
+    let mut text = format!(
+        "**Recorded by the agent** in a run of {}: {} ({}) on JDK {jdk} ({}), borescope {} ({}, agent {}): every allocation in bytecode, and each object's first reference of its\n\
+         identity hash. Not in it: what native code and the VM allocate ({} references of the hashes of these or of objects hashed before), and {} references of objects that were\n\
+         locked.",
+        with.started,
+        program.name,
+        program.jar_names().join(", "),
+        with.jdks[&jdk],
+        with.borescope,
+        with.commit,
+        with.agent,
+        summary.unmarked,
+        summary.locked
+    );
+    if summary.lost > 0 {
+        let lost = summary.lost;
+        text += &format!(" It ends early: there was no room for {lost} events more.");
+    }
+    text
+}
+
+/// The page: what stands before the sections, and these by name.
+#[derive(Default)]
+struct Page {
+    intro: String,
+    sections: Vec<(String, String)>,
+}
+
+impl Page {
+    fn read(text: &str) -> Self {
+        let mut parts = text.split("\n## ");
+        let intro = parts.next().unwrap_or_default().to_owned();
+        let section = |part: &str| {
+            let (name, body) = part.split_once('\n').unwrap_or((part, ""));
+            (name.to_owned(), body.to_owned())
+        };
+        Self {
+            intro,
+            sections: parts.map(section).collect(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.sections.iter().any(|(n, _)| n == name)
+    }
+
+    /// In place of the section of that name, or at the end.
+    fn set(&mut self, name: &str, body: String) {
+        match self.sections.iter_mut().find(|(n, _)| n == name) {
+            Some((_, old)) => *old = body,
+            None => self.sections.push((name.to_owned(), body)),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.intro.clone();
+        for (name, body) in &self.sections {
+            text += &format!("\n## {name}\n{body}");
+        }
+        text
+    }
+}
+
+/// Runs a program under the agent.
+fn record(runner: &Runner, program: &Program, jdk: u32) -> Result<(Trace, Summary)> {
+    let files = tempfile::tempdir()?;
+    let out = files.path().join("out");
+    let options = format!("lens=sites,trace=1,out={}", out.display());
+    let cpu = runner
+        .program(program, jdk, Some(&options))?
+        .well(program)?;
+    let _alone = runner.alone()?;
+    let spool = spool(&out).context("no spool")?;
+    let file = files.path().join("trace");
+    let mut writer = BufWriter::new(File::create(&file)?);
+    let summary = trace::write(&spool, &mut writer)?;
+    writer.flush()?;
+    eprintln!("{}: {summary:?} in {cpu:.1} s of CPU", program.name);
+    let trace = Trace::read(BufReader::new(File::open(&file)?))?;
+    Ok((trace, summary))
+}
+
+/// A section without its heading.
+fn section(name: &str, source: &str, trace: &Trace, args: &Args) -> Result<String> {
+    let mut text = String::new();
     let classes = sites_per_class(trace)?;
     let rows = figure_12(trace, &args.width, args.seed)?;
     let sum = |of: fn(&ClassRow) -> u64| -> u64 { classes.iter().map(of).sum() };
     writeln!(
         text,
-        "\n## {name}\n\n{source}\n\n{} classes, {} sites, of which {} allocated {} objects; {} were hashed.\n",
+        "\n{source}\n\n{} classes, {} sites, of which {} allocated {} objects; {} were hashed.\n",
         classes.len(),
         sum(|c| c.sites),
         sum(|c| c.allocating),
         sum(|c| c.objects),
         sum(|c| c.hashed)
     )?;
-    figure11(text, name, &classes, &args.out)?;
-    figure12(text, name, &rows, &args.out)
+    figure11(&mut text, name, &classes, &args.out)?;
+    figure12(&mut text, name, &rows, &args.out)?;
+    Ok(text)
 }
 
 fn figure11(text: &mut String, name: &str, classes: &[ClassRow], out: &Path) -> Result<()> {
@@ -223,6 +342,9 @@ mod tests {
         fs::write(&file, bytes).unwrap();
         let args = Args {
             traces: vec![("small".into(), file)],
+            programs: vec!["none".into()],
+            add: false,
+            jdk: 17,
             width: vec![14, 31],
             seed: 1,
             out: out.path().to_owned(),
@@ -244,6 +366,18 @@ mod tests {
         // 15 bits at random, and six rows a width.
         assert_eq!(page.matches(" | random | ").count(), 3);
         assert_eq!(page.matches("\n| 31 | ").count(), 6);
+    }
+
+    #[test]
+    fn sections_are_added_and_replaced() {
+        let text = "# A\n\nintro\n\n## x\n\none\n\n### y\n\n## z\n\ntwo\n";
+        let mut page = Page::read(text);
+        assert_eq!(page.text(), text);
+        page.set("x", "\nnew\n".into());
+        page.set("last", "\n3\n".into());
+        assert!(page.has("z") && !page.has("y"));
+        let expected = "# A\n\nintro\n\n## x\n\nnew\n\n## z\n\ntwo\n\n## last\n\n3\n";
+        assert_eq!(page.text(), expected);
     }
 
     #[test]

@@ -26,6 +26,17 @@ pub enum Lens {
     Sites,
 }
 
+/// How numbers of allocation sites stand in headers (docs/sites-numbering.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// What headers have room for.
+    Auto,
+    /// Above the identity hash.
+    Spare,
+    /// In the identity hash.
+    Dynamic,
+}
+
 /// Options of the sites lens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sites {
@@ -37,8 +48,12 @@ pub struct Sites {
     pub objects: bool,
     /// Snapshots collect first.
     pub gc: bool,
+    /// How numbers stand in headers.
+    pub mode: Mode,
     /// Minutes between snapshots.
     pub every: Option<u32>,
+    /// A trace of allocations and identity hashes is recorded; there are no snapshots.
+    pub trace: bool,
 }
 
 /// Parsed options.
@@ -82,7 +97,9 @@ impl Options {
                 attribute: true,
                 objects: false,
                 gc: true,
+                mode: Mode::Auto,
                 every: None,
+                trace: false,
             },
             k: 4,
             engine: Engine::Automaton,
@@ -104,7 +121,9 @@ impl Options {
                 "k" | "engine" | "branches" | "straight" | "memory" | "rows" | "burst" | "seed" => {
                     of_paths = Some(key);
                 }
-                "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" => of_sites = Some(key),
+                "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" | "trace" => {
+                    of_sites = Some(key);
+                }
                 _ => {}
             }
             match key {
@@ -152,6 +171,7 @@ impl Options {
                 "attribute" => o.sites.attribute = flag(key, value)?,
                 "objects" => o.sites.objects = flag(key, value)?,
                 "gc" => o.sites.gc = flag(key, value)?,
+                "trace" => o.sites.trace = flag(key, value)?,
                 "every" => {
                     let every = value
                         .parse()
@@ -161,14 +181,18 @@ impl Options {
                         format!("every must be a number of minutes from 1 to {MOST_MINUTES}, not `{value}`")
                     })?);
                 }
-                "mode" => match value {
-                    "auto" | "spare" => {}
-                    _ => {
-                        return Err(format!(
-                            "mode must be auto or spare in this version, not `{value}`"
-                        ));
+                "mode" => {
+                    o.sites.mode = match value {
+                        "auto" => Mode::Auto,
+                        "spare" => Mode::Spare,
+                        "dynamic" => Mode::Dynamic,
+                        _ => {
+                            return Err(format!(
+                                "mode must be auto, spare or dynamic, not `{value}`"
+                            ));
+                        }
                     }
-                },
+                }
                 "burst" => {
                     let one_in = value.parse().ok().filter(|n| ONE_IN.contains(n));
                     o.one_in = Some(one_in.ok_or_else(|| {
@@ -190,7 +214,7 @@ impl Options {
                 _ => {
                     return Err(format!(
                         "unknown agent option `{key}`; known: lens, out, include, exclude; lens=paths: k, engine, branches, straight, memory, rows, burst, seed; \
-                         lens=sites: jdk, attribute, objects, gc, every, mode"
+                         lens=sites: jdk, attribute, objects, gc, every, mode, trace"
                     ));
                 }
             }
@@ -314,13 +338,18 @@ mod tests {
         let o = Options::parse("lens=sites,mode=auto").unwrap();
         assert_eq!(o.lens, Lens::Sites);
         assert!(o.sites.jdk && o.sites.attribute && o.sites.gc && !o.sites.objects);
-        let o = Options::parse("every=5,objects=1,gc=0,jdk=0,attribute=0,lens=sites").unwrap();
+        let o = Options::parse(
+            "every=5,objects=1,gc=0,mode=dynamic,jdk=0,attribute=0,trace=1,lens=sites",
+        )
+        .unwrap();
         let expected = Sites {
             jdk: false,
             attribute: false,
             objects: true,
             gc: false,
+            mode: Mode::Dynamic,
             every: Some(5),
+            trace: true,
         };
         assert_eq!(o.sites, expected);
     }
@@ -337,7 +366,9 @@ mod tests {
             ("jdk=1", "lens=sites"),
             ("lens=sites,jdk=yes", "0 or 1"),
             ("lens=sites,every=0", "1 to 10080"),
-            ("lens=sites,mode=dynamic", "auto or spare"),
+            ("lens=sites,mode=hybrid", "auto, spare or dynamic"),
+            ("lens=sites,trace=yes", "0 or 1"),
+            ("trace=0", "lens=sites"),
             ("colour=red", "colour"),
             ("out=%4", "percent"),
             ("memory=12", "1048576"),

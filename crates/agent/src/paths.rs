@@ -137,7 +137,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
             rows: o.rows,
             burst: o.one_in.map(|one_in| Burst {
                 one_in,
-                seed: o.seed.unwrap_or_else(random),
+                seed: o.seed.unwrap_or_else(vm::random),
             }),
         },
     )
@@ -170,12 +170,6 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     }
     instrument_loaded(state, jni);
     Ok(())
-}
-
-/// A seed from the system.
-fn random() -> u64 {
-    // The keys of a hash map are the system's randomness, and there is no other source in the standard library.
-    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), vm::now_ms())
 }
 
 /// Classes that were there before the load hook was on: JDK classes asked for, and classes of agents that came first.

@@ -166,3 +166,9 @@ pub fn check_helper(bytes: &[u8], never: &[Glob]) {
     }
     assert!(used > 5, "{used}");
 }
+
+/// A seed from the system.
+pub fn random() -> u64 {
+    // The keys of a hash map are the system's randomness, and there is no other source in the standard library.
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_ms())
+}

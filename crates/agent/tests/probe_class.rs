@@ -18,6 +18,7 @@ fn agrees_with_its_source() {
     for name in [
         "BorescopeProbe.class",
         "BorescopeSites.class",
+        "BorescopeTrace.class",
         "invoke/BorescopeTrap.class",
     ] {
         // Compiled by a JDK of its own, java.base's class lands below its package, with or without the module's source folder.

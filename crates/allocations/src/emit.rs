@@ -17,9 +17,9 @@ use borescope_classfile::insn::{
 };
 use borescope_classfile::{At, ClassFile, Code, ExtraLocal, MethodEdit, Plain, Splicer};
 
-use crate::scan::{Around, Found, Mark};
+use crate::scan::{Around, Asks, Found, Mark};
 use crate::walk::Place;
-use crate::{HELPER, Settings, Skip};
+use crate::{HELPER, Settings, Skip, TRACE_HELPER};
 
 /// Splices what was found in the methods of a class; none if no method could be changed.
 pub(crate) fn splice(
@@ -125,6 +125,16 @@ impl Writer<'_, '_> {
             let next = at + insn_len(code.code, at)?;
             self.edit.insert(At::FallThrough(next as u16), &bytes);
         }
+        for &(bci, asks) in found.hashes.iter().filter(|_| marks) {
+            bytes.clear();
+            bytes.push(DUP);
+            let name = match asks {
+                Asks::Identity => "identity",
+                Asks::HashCode => "hashCode",
+            };
+            self.invoke(&mut bytes, name, "(Ljava/lang/Object;)V")?;
+            self.edit.insert(At::Before(bci), &bytes);
+        }
         for &(call, bci) in &found.calls {
             bytes.clear();
             push(&mut bytes, self.pool, self.first_call + call)?;
@@ -164,6 +174,8 @@ impl Writer<'_, '_> {
             return self.invoke(code, name, "(Ljava/lang/Object;II)V");
         }
         let name = match (self.settings.jdk, mark.plain) {
+            _ if self.settings.trace && mark.exact => "mark",
+            _ if self.settings.trace => "markOf",
             (false, false) => "mark",
             (false, true) => "markPlain",
             (true, false) => "markIn",
@@ -205,7 +217,11 @@ impl Writer<'_, '_> {
     }
 
     fn invoke(&mut self, code: &mut Vec<u8>, name: &str, descriptor: &str) -> Result<(), Plain> {
-        let method = self.pool.methodref(HELPER, name, descriptor)?;
+        let helper = match self.settings.trace {
+            true => TRACE_HELPER,
+            false => HELPER,
+        };
+        let method = self.pool.methodref(helper, name, descriptor)?;
         code.push(INVOKESTATIC);
         code.extend(method.to_be_bytes());
         Ok(())

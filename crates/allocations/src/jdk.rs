@@ -2,9 +2,10 @@
 //! they are given. Read from the sources of JDK 17, 21 and 25.
 
 use borescope_classfile::Member;
-use borescope_classfile::insn::{INVOKESPECIAL, INVOKESTATIC, INVOKEVIRTUAL};
+use borescope_classfile::insn::{INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC, INVOKEVIRTUAL};
 
 use crate::Kind;
+use crate::scan::Asks;
 
 /// Whether a class (internal name) is the JDK's, by its package.
 pub fn is_jdk(class: &str) -> bool {
@@ -44,6 +45,18 @@ pub(crate) fn fresh(op: u8, member: &Member<'_>) -> Option<Kind> {
         (INVOKEVIRTUAL, b"java/lang/StringBuilder" | b"java/lang/StringBuffer", b"toString") => {
             Some(Kind::Intrinsic)
         }
+        _ => None,
+    }
+}
+
+/// What a call asks an object for, if it is a hash. Not `super.hashCode()` where the superclass is not Object: the object's own class does not say whether
+/// that leads to Object's.
+pub(crate) fn asks_for_hash(op: u8, member: &Member<'_>) -> Option<Asks> {
+    match (op, member.class, member.name, member.descriptor) {
+        (INVOKESTATIC, b"java/lang/System", b"identityHashCode", _)
+        | (INVOKESPECIAL, b"java/lang/Object", b"hashCode", b"()I") => Some(Asks::Identity),
+        (INVOKEVIRTUAL, b"java/lang/String", ..) => None,
+        (INVOKEVIRTUAL | INVOKEINTERFACE, _, b"hashCode", b"()I") => Some(Asks::HashCode),
         _ => None,
     }
 }

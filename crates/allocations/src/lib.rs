@@ -25,6 +25,9 @@ use scan::Scanner;
 /// The helper that inserted code calls.
 pub const HELPER: &str = "java/lang/BorescopeSites";
 
+/// The helper that inserted code calls instead when a trace is recorded.
+pub const TRACE_HELPER: &str = "java/lang/BorescopeTrace";
+
 /// How a class is to be instrumented.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -38,6 +41,8 @@ pub struct Settings {
     pub jdk: bool,
     /// Sites whose objects plainly do not leave their method are marked, too.
     pub local: bool,
+    /// A trace is recorded: sites call [`TRACE_HELPER`], and so does code that is about to ask for an identity hash. Goes without `attribute` and `jdk`.
+    pub trace: bool,
     /// Whether a class (internal name) counts as the JDK's.
     pub is_jdk: fn(&str) -> bool,
     /// Whether a method (class, name, descriptor) stays plain.
@@ -52,6 +57,7 @@ impl Default for Settings {
             reset: false,
             jdk: false,
             local: false,
+            trace: false,
             is_jdk,
             exclude: |_, _, _| false,
         }

@@ -25,6 +25,8 @@ pub(crate) struct Mark {
     pub plain: bool,
     /// Levels that a multianewarray fills; 0 for others.
     pub dimensions: u8,
+    /// The object is of just the type that the site names.
+    pub exact: bool,
 }
 
 /// What is to be done in a method.
@@ -35,6 +37,17 @@ pub(crate) struct Found {
     pub calls: Vec<(u32, u16)>,
     /// What the method does with the thread's call as a whole.
     pub around: Option<Around>,
+    /// Calls that ask for a hash, if a trace is recorded.
+    pub hashes: Vec<(u16, Asks)>,
+}
+
+/// What a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// The identity hash.
+    Identity,
+    /// `hashCode()`, which gives the identity hash where nothing overrides it.
+    HashCode,
 }
 
 impl Found {
@@ -75,6 +88,7 @@ struct Instructions {
     calls: Vec<(u16, bool)>,
     /// Calls something that may call the JDK.
     calls_others: bool,
+    hashes: Vec<(u16, Asks)>,
 }
 
 enum Leads {
@@ -133,6 +147,7 @@ impl<'a> Scanner<'a> {
         };
         let mut found = Found {
             around: self.around(method, &instructions),
+            hashes: instructions.hashes,
             ..Found::default()
         };
         let lines = if instructions.candidates.is_empty() && instructions.calls.is_empty() {
@@ -172,7 +187,7 @@ impl<'a> Scanner<'a> {
                 holds = Some(line);
             }
         }
-        let any = !found.marks.is_empty() || !found.calls.is_empty() || found.around.is_some();
+        let any = !found.marks.is_empty() || !found.hashes.is_empty() || found.changes_call();
         any.then_some(found)
     }
 
@@ -317,6 +332,10 @@ impl<'a> Scanner<'a> {
                             Leads::Nowhere => {}
                         }
                     }
+                    if self.settings.trace {
+                        let asks = jdk::asks_for_hash(op, &member);
+                        found.hashes.extend(asks.map(|asks| (bci, asks)));
+                    }
                     if let Some(kind) = jdk::fresh(op, &member) {
                         let array = member.class.starts_with(b"[");
                         let ty = match kind {
@@ -409,6 +428,14 @@ impl<'a> Scanner<'a> {
             let first = found.marks.len();
             let mut constructor = String::new();
             let mut plain = candidate.plain;
+            let exact = match candidate.kind {
+                Kind::New | Kind::NewArray | Kind::ANewArray => true,
+                // Boxes and strings; not Arrays.copyOf of objects and what is declared as Object.
+                Kind::Intrinsic => {
+                    !candidate.ty.starts_with("[L") && candidate.ty != "java/lang/Object"
+                }
+                Kind::MultiANewArray | Kind::Clone | Kind::Indy | Kind::Reflect => false,
+            };
             if candidate.kind == Kind::New {
                 let of_site = |init: &&Init| Some(init.site as usize) == follow;
                 let mut unmarked = None;
@@ -428,6 +455,7 @@ impl<'a> Scanner<'a> {
                                 place: init.place,
                                 plain: !leaks,
                                 dimensions: 0,
+                                exact,
                             });
                         }
                     }
@@ -446,6 +474,7 @@ impl<'a> Scanner<'a> {
                     place: Place::Stack(0),
                     plain,
                     dimensions: candidate.dimensions,
+                    exact,
                 });
             }
             // It keeps its number, so that numbers do not depend on what is known of constructors.

@@ -30,7 +30,7 @@ fn data() -> Vec<Vec<u8>> {
     classes.map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-fn all_settings() -> [Settings; 4] {
+fn all_settings() -> [Settings; 5] {
     let defaults = Settings::default();
     [
         defaults,
@@ -41,6 +41,11 @@ fn all_settings() -> [Settings; 4] {
         Settings {
             reset: true,
             local: true,
+            ..defaults
+        },
+        Settings {
+            trace: true,
+            attribute: false,
             ..defaults
         },
         Settings {

@@ -191,7 +191,8 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
             of a class share an identity hash, with random hashes, with the sites' numbers themselves, and with numbers that get shorter.",
         after_help = format!("Examples:
   borescope simulate --demo                        an invented trace
-  borescope simulate trace.bin --format json
+  borescope sites --trace app.trace -- java -jar app.jar
+  borescope simulate app.trace --format json
 
 {EXIT_CODES}")
     )]
@@ -368,8 +369,8 @@ pub struct SealArgs {
 /// Options of `simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// A trace of allocations and identity hashes
-    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    /// A trace of allocations and identity hashes, of `sites --trace`; or the recording that such a run has left
+    #[arg(value_name = "TRACE", value_hint = ValueHint::AnyPath)]
     pub trace: Option<PathBuf>,
     /// An invented trace, with the sites of a large program
     #[arg(long, conflicts_with = "trace")]

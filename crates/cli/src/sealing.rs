@@ -33,6 +33,13 @@ pub fn seal_all(dir: &Path) -> Result<Sealed> {
             sealed.running.push(spool);
             continue;
         }
+        if borescope_profile::trace::is_recorded(&spool) {
+            let shown = spool.display();
+            sealed.failures.push(damaged!(
+                "{shown} holds no profile, but the recording of a trace: `borescope simulate {shown}` reads it"
+            ));
+            continue;
+        }
         let done = if alone {
             seal_in_place(&spool, dir)
         } else {

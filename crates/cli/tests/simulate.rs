@@ -5,6 +5,7 @@ mod common;
 use borescope_sites::trace::{Step, Trace, TraceSite};
 use common::{Ran, World};
 use serde_json::Value;
+use std::path::Path;
 
 fn ran(w: &World, args: &[&str]) -> Ran {
     Ran::new(w.borescope(args).output().unwrap())
@@ -92,6 +93,10 @@ fn refusals() {
     cut.pop();
     std::fs::write(w.path("cut.trace"), cut).unwrap();
     std::fs::write(w.path("other.trace"), "no trace at all").unwrap();
+    std::fs::create_dir(w.path("folder")).unwrap();
+    for pid in ["12", "13"] {
+        recording(&w.path("several").join(".spool").join(pid));
+    }
     for (args, code, said) in [
         (&["simulate"][..], 1, "--demo"),
         (&["simulate", "--demo", "x"], 1, "cannot be used with"),
@@ -103,6 +108,26 @@ fn refusals() {
             3,
             "it does not begin as a trace",
         ),
+        (&["simulate", "folder"], 3, "folder holds no recording"),
+        (&["simulate", "several"], 1, "several holds 2 recordings"),
+        // Not made into a profile, which would be the end of it.
+        (&["report", "several"], 3, "but the recording of a trace"),
+        (&["sites", "--trace", "x/", "--", "java"], 1, "not `x/`"),
+        (
+            &["sites", "--trace", "cut.trace", "--", "java"],
+            2,
+            "is there already",
+        ),
+        (
+            &["sites", "--trace", "none/t", "--", "java"],
+            2,
+            "cannot make none/t.recording",
+        ),
+        (
+            &["sites", "--trace", "new", "--", "./no-program"],
+            2,
+            "cannot run `./no-program`",
+        ),
     ] {
         let ran = ran(&w, args);
         assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
@@ -110,5 +135,33 @@ fn refusals() {
             ran.stdout.is_empty() && ran.stderr.contains(said),
             "{ran:?}"
         );
+    }
+    assert!(!w.path("new.recording").exists());
+    assert!(w.path("several/.spool/13/events.bin").exists());
+}
+
+/// A spool with no events.
+fn recording(dir: &Path) {
+    use borescope_spool::trace::{CLASSES, EVENTS, MAGIC, slot};
+    std::fs::create_dir_all(dir).unwrap();
+    let mut words = [0; slot::FIRST];
+    words[slot::MAGIC] = MAGIC;
+    words[slot::NEXT] = slot::FIRST as u64;
+    words[slot::LIMIT] = slot::FIRST as u64;
+    let bytes: Vec<u8> = words.iter().flat_map(|w: &u64| w.to_le_bytes()).collect();
+    std::fs::write(dir.join(EVENTS), bytes).unwrap();
+    std::fs::write(dir.join(CLASSES), "").unwrap();
+    std::fs::write(dir.join("meta.log"), "").unwrap();
+}
+
+#[test]
+fn what_a_run_has_left_is_a_trace_too() {
+    let w = World::new();
+    let spool = w.path("t.recording/.spool/12");
+    recording(&spool);
+    for dir in ["t.recording", "t.recording/.spool/12"] {
+        let ran = ran(&w, &["simulate", dir]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains("0 classes, 0 sites"), "{ran:?}");
     }
 }

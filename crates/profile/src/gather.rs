@@ -129,6 +129,7 @@ impl Log {
                 Record::Sites(_)
                 | Record::SiteClass(_)
                 | Record::Owners(_)
+                | Record::Numbered(_)
                 | Record::Snapshot(_)
                 | Record::Ended { .. } => {}
             }

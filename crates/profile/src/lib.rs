@@ -12,6 +12,7 @@ mod seal;
 pub mod sites;
 mod table;
 mod tables;
+pub mod trace;
 
 pub use error::Error;
 pub use model::{
@@ -50,6 +51,12 @@ pub fn seal_any(
     existing: Existing,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Error> {
+    if trace::is_recorded(spool) {
+        return Err(Error::NotASpool {
+            path: spool.to_owned(),
+            reason: "it holds a trace (`borescope sites --trace`), not a profile".into(),
+        });
+    }
     match sites::is_spool(spool) {
         true => sites::seal(spool, out, existing).map(drop),
         false => seal(spool, out, existing, progress).map(drop),

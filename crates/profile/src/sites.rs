@@ -4,7 +4,7 @@
 //! asked for, `objects.parquet`. Memory: the decoded log and one snapshot at a time; objects are streamed.
 
 mod log;
-mod names;
+pub(crate) mod names;
 mod read;
 mod seal;
 pub(crate) mod tables;

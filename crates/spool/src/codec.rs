@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! record   u32 length of payload, u32 CRC-32 (IEEE) of payload, payload; both u32 little-endian
-//! payload  u8 kind (1 Target, 2 Class, 3 Skipped, 4 Notice, 5 Sites, 6 SiteClass, 7 Owners, 8 Snapshot, 9 Ended), fields in the
+//! payload  u8 kind (1 Target, 2 Class, 3 Skipped, 4 Notice, 5 Sites, 6 SiteClass, 7 Owners, 8 Snapshot, 9 Ended, 10 Numbered), fields in the
 //!          order of their declaration in `meta` and `sites`; several booleans in a row are the bits of one byte, lowest first
 //! integer  LEB128, least significant group first
 //! string   length in bytes, UTF-8
@@ -34,6 +34,7 @@ const SITE_CLASS: u8 = 6;
 const OWNERS: u8 = 7;
 const SNAPSHOT: u8 = 8;
 const ENDED: u8 = 9;
+const NUMBERED: u8 = 10;
 
 /// Why a payload does not decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +86,7 @@ impl Record {
             Record::Owners(owners) => w.owners(owners),
             Record::Snapshot(snapshot) => w.snapshot(snapshot),
             Record::Ended { at_ms } => w.ended(*at_ms),
+            Record::Numbered(numbered) => w.numbered(numbered),
         }
         let mut bytes = w.0;
         let (frame, payload) = bytes.split_at_mut(FRAME_BYTES);
@@ -107,6 +109,7 @@ impl Record {
             OWNERS => Record::Owners(r.owners()?),
             SNAPSHOT => Record::Snapshot(r.snapshot()?),
             ENDED => Record::Ended { at_ms: r.u64()? },
+            NUMBERED => Record::Numbered(r.numbered()?),
             value => return Err(unknown("record kind", value)),
         };
         match r.0.len() {
@@ -370,9 +373,13 @@ impl<'a> Reader<'a> {
     }
 
     fn hash(&mut self) -> Result<u64, DecodeError> {
-        let mut hash = [0; 8];
-        hash.copy_from_slice(self.bytes(8)?);
-        Ok(u64::from_le_bytes(hash))
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N)?);
+        Ok(array)
     }
 
     fn strings(&mut self) -> Result<Vec<String>, DecodeError> {

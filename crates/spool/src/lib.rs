@@ -13,3 +13,4 @@ pub mod sites;
 pub mod snapshot;
 pub mod source;
 pub mod testing;
+pub mod trace;

@@ -5,7 +5,7 @@
 
 use borescope_cfg::flow::Flow;
 
-use crate::sites::{Owner, SiteClass, Sites, Snapshot};
+use crate::sites::{Numbered, Owner, SiteClass, Sites, Snapshot};
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Record {
     SiteClass(SiteClass),
     /// Sites lens: owners that came to be since the last such record.
     Owners(Vec<Owner>),
+    /// Sites lens: a number that stands in identity hashes.
+    Numbered(Numbered),
     /// Sites lens: a snapshot is whole.
     Snapshot(Snapshot),
     /// Sites lens: the JVM ended in order (the paths lens has that in `counters.bin`).

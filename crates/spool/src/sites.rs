@@ -23,6 +23,26 @@ pub struct Sites {
     pub attribute: bool,
     /// The agent came after the start: objects without a mark may be older.
     pub attached: bool,
+    /// How hashes are made of numbers (`borescope_sites::Scheme::to_bytes`), where the mode has numbers by class.
+    pub scheme: Option<[u8; SCHEME_BYTES]>,
+}
+
+/// Bytes of a scheme.
+pub const SCHEME_BYTES: usize = 24;
+/// Bytes of an event.
+pub const EVENT_BYTES: usize = 24;
+
+/// A number of a class was given or released; written before an object can carry it. With the scheme these records decode each hash that was ever
+/// made, at every time (docs/sites-numbering.md).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbered {
+    /// JVM signature of the class whose objects carry it.
+    pub signature: String,
+    /// The owner that it stands for: the event itself may name another index, one for each class where a site makes objects of several. 0 =
+    /// those owners of one site of the JDK that came when numbers ran short: the event's method is twice the site plus one.
+    pub owner: u32,
+    /// `borescope_sites::Event::to_bytes`.
+    pub event: [u8; EVENT_BYTES],
 }
 
 /// How numbers stand in headers (docs/sites-numbering.md).
@@ -238,4 +258,6 @@ pub struct Snapshot {
     pub objects: u64,
     /// Their sizes.
     pub bytes: u64,
+    /// Numbers by class: the time of their events at which it was taken; 0 in spare mode.
+    pub epoch: u64,
 }

@@ -4,8 +4,8 @@ use borescope_spool::codec::DecodeError;
 use borescope_spool::log::LogReader;
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{
-    Call, Cause, MAX_OWNER, MethodName, Mode, Owner, Site, SiteClass, SiteKind, Sites, SkippedSite,
-    Snapshot as Taken,
+    Call, Cause, MAX_OWNER, MethodName, Mode, Numbered, Owner, Site, SiteClass, SiteKind, Sites,
+    SkippedSite, Snapshot as Taken,
 };
 use borescope_spool::snapshot::objects::{Object, Reader, Writer};
 use borescope_spool::snapshot::{self, Error, Origin, Row, Snapshot};
@@ -79,26 +79,31 @@ fn site_class() -> impl Strategy<Value = SiteClass> {
 
 fn record() -> impl Strategy<Value = Record> {
     let modes = vec![Mode::Spare, Mode::Static, Mode::Dynamic, Mode::Hybrid];
-    let sites = (select(modes), any::<([u8; 2], [bool; 3])>()).prop_map(
-        |(mode, ([hash_shift, spare_bits], [jdk, attribute, attached]))| {
-            Record::Sites(Sites {
-                mode,
-                hash_shift,
-                spare_bits,
-                jdk,
-                attribute,
-                attached,
-            })
-        },
-    );
+    let sites = (
+        select(modes),
+        any::<([u8; 2], [bool; 3], Option<[u8; 24]>)>(),
+    )
+        .prop_map(
+            |(mode, ([hash_shift, spare_bits], [jdk, attribute, attached], scheme))| {
+                Record::Sites(Sites {
+                    mode,
+                    hash_shift,
+                    spare_bits,
+                    jdk,
+                    attribute,
+                    attached,
+                    scheme,
+                })
+            },
+        );
     let owner = (1..=MAX_OWNER, 1..=u32::MAX, any::<u32>());
     let owner = owner.prop_map(|(owner, site, call)| Owner { owner, site, call });
     let taken = (
         select(Cause::ALL.to_vec()),
-        any::<(u32, [u64; 4], [bool; 2])>(),
+        any::<(u32, [u64; 5], [bool; 2])>(),
     )
         .prop_map(|(cause, (number, numbers, bits))| {
-            let [at_ms, took_ms, objects, bytes] = numbers;
+            let [at_ms, took_ms, objects, bytes, epoch] = numbers;
             let [live_only, listed] = bits;
             Record::Snapshot(Taken {
                 number,
@@ -109,10 +114,20 @@ fn record() -> impl Strategy<Value = Record> {
                 listed,
                 objects,
                 bytes,
+                epoch,
             })
         });
+    let numbered = (".{0,9}", any::<(u32, [u8; 24])>());
+    let numbered = numbered.prop_map(|(signature, (owner, event))| {
+        Record::Numbered(Numbered {
+            signature,
+            owner,
+            event,
+        })
+    });
     prop_oneof![
         sites,
+        numbered,
         site_class().prop_map(Record::SiteClass),
         vec(owner, 0..6).prop_map(Record::Owners),
         taken,

@@ -116,6 +116,22 @@ pub fn output(command: &mut Command) -> Output {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
+/// A shell script that may mount: in a mount namespace of its own, so nothing is left behind.
+pub fn with_mounts(script: &str, args: &[&Path]) -> Command {
+    let root = std::fs::metadata("/proc/self")
+        .map(|m| std::os::unix::fs::MetadataExt::uid(&m))
+        .expect("/proc")
+        == 0;
+    let mut command = Command::new("unshare");
+    command.args(if root {
+        &["--mount"][..]
+    } else {
+        &["--user", "--map-root-user", "--mount"]
+    });
+    command.args(["sh", "-c", script, "sh"]).args(args);
+    command
+}
+
 /// Compiles Java sources with the JDK 17's compiler into `classes`.
 pub fn javac(sources: &[PathBuf], classes: &Path, options: &[&str]) {
     let mut javac = Command::new(jdk(17).join("bin/javac"));

@@ -578,6 +578,9 @@ pub fn collectors(jdk: u32) -> Vec<&'static str> {
     all
 }
 
+/// Options for headers of JDK 25 that have no room beside the identity hash.
+pub const COMPACT: &str = "-XX:+UnlockExperimentalVMOptions -XX:+UseCompactObjectHeaders";
+
 /// The one spool in an output directory.
 pub fn spool(out: &Path) -> PathBuf {
     let dir = out.join(".spool");

@@ -13,6 +13,14 @@ use std::process::Command;
 
 /// All settings by turns.
 fn settings(turn: u64, jdk: bool) -> Settings {
+    if turn % 5 == 4 {
+        return Settings {
+            trace: true,
+            attribute: false,
+            local: true,
+            ..Settings::default()
+        };
+    }
     Settings {
         jdk: jdk && turn % 4 != 3,
         local: turn % 2 == 0,

@@ -188,16 +188,23 @@ const STEPS: [&str; 14] = [
     "check",
 ];
 
+/// Options for headers that have no room but in the hash.
+const COMPACT: [&str; 2] = [
+    "-XX:+UnlockExperimentalVMOptions",
+    "-XX:+UseCompactObjectHeaders",
+];
+
 #[test]
 fn comes_and_goes_and_comes_again() {
-    for jdk in JDKS {
-        let mut plain = Program::java(jdk, &[], "Steps");
+    let in_spare_bits = JDKS.map(|jdk| (jdk, &[][..]));
+    for (jdk, options) in in_spare_bits.into_iter().chain([(25, &COMPACT[..])]) {
+        let mut plain = Program::java(jdk, options, "Steps");
         plain.steps(&STEPS);
         let (expected, _) = plain.end();
 
         let dir = tempfile::tempdir().unwrap();
         let out = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        let mut program = Program::java(jdk, &[], "Steps");
+        let mut program = Program::java(jdk, options, "Steps");
         let pid = program.pid();
         program.steps(&STEPS[..4]);
         let said = does(&["attach", &pid, "-o", &out("one")]);
@@ -470,7 +477,7 @@ fn what_cannot_be_attached_to_goes_on() {
         "Steps",
     );
     refuses(
-        &["attach", &program.pid(), "-o", out],
+        &["attach", &program.pid(), "-o", out, "--mode", "spare"],
         &["compact object headers"],
     );
     assert_eq!(program.end(), ("ready\n".into(), String::new()));

@@ -2,10 +2,10 @@
 //! or the wrong one. Nothing that was counted is lost, the program never suffers, and the user gets one clear line.
 
 use borescope_e2e::programs::{drivers, exit_code, feed, kill, program};
-use borescope_e2e::{borescope, borescope_report, java, output, root};
+use borescope_e2e::{borescope, borescope_report, java, output, root, with_mounts};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 /// `borescope paths` of the `Busy` driver, started, in a process group of its own.
@@ -247,22 +247,6 @@ fn one_line(output: &Output, code: i32, part: &str) {
         "{text}"
     );
     assert!(output.stdout.is_empty(), "{output:?}");
-}
-
-/// A shell script that may mount: in a mount namespace of its own, so nothing is left behind.
-fn with_mounts(script: &str, args: &[&Path]) -> Command {
-    let root = std::fs::metadata("/proc/self")
-        .map(|m| std::os::unix::fs::MetadataExt::uid(&m))
-        .expect("/proc")
-        == 0;
-    let mut command = Command::new("unshare");
-    command.args(if root {
-        &["--mount"][..]
-    } else {
-        &["--user", "--map-root-user", "--mount"]
-    });
-    command.args(["sh", "-c", script, "sh"]).args(args);
-    command
 }
 
 #[test]

@@ -2,12 +2,16 @@
 //! program does not notice.
 
 use borescope_e2e::sites::{
-    ALL, Log, Row, Target, Waiting, by_type, collectors, histogram, programs, report_rows, rows,
-    spool, suite,
+    ALL, COMPACT, Log, Row, Target, Waiting, by_type, collectors, histogram, programs, report_rows,
+    rows, spool, suite,
 };
 use borescope_e2e::{
     JDKS, agent, borescope, borescope_report, java, jdk, output, root, run as done, sources,
 };
+use borescope_sites::{ClassId, Event, History, Scheme};
+use borescope_spool::meta::Record;
+use borescope_spool::snapshot::{self, Origin};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -120,6 +124,104 @@ fn live_objects_by_line_jdk_21() {
 #[test]
 fn live_objects_by_line_jdk_25() {
     on_all_collectors(25);
+}
+
+/// Numbers in identity hashes, since headers have no other room.
+#[test]
+fn live_objects_by_line_in_compact_headers() {
+    let mut wrong = Vec::new();
+    for options in collectors(25) {
+        wrong.extend(exact(25, &format!("{COMPACT} {options}"), "", &ALL));
+    }
+    let short: Vec<&str> = ALL.into_iter().filter(|t| *t != "Hot").collect();
+    wrong.extend(exact(25, &format!("{COMPACT} -Xint"), "", &short));
+    for how in ["-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"] {
+        wrong.extend(exact(25, &format!("{COMPACT} {how}"), "", &ALL));
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Numbers in identity hashes where there is other room, too.
+#[test]
+fn live_objects_by_line_in_dynamic_mode() {
+    let mut wrong = Vec::new();
+    for (jdk, options) in [
+        (17, "-XX:+UseSerialGC"),
+        (17, "-XX:+UseZGC"),
+        (21, "-XX:+UseParallelGC"),
+        (25, "-XX:+UseG1GC -XX:-UseCompressedClassPointers"),
+    ] {
+        wrong.extend(exact(jdk, options, ",mode=dynamic", &ALL));
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// The log alone says what each number stands for: no event contradicts those before it, owners are in the log, and the headers were read by what it holds.
+#[test]
+fn the_log_of_numbers_is_whole() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("out");
+    let with = run(25, COMPACT, Some(("", &out)), &ALL);
+    assert!(with.status.success());
+    let log = Log::read(&spool(&out));
+    let scheme = log.records.iter().find_map(|r| match r {
+        Record::Sites(sites) => sites.scheme,
+        _ => None,
+    });
+    let scheme = Scheme::from_bytes(&scheme.expect("a scheme")).expect("a scheme");
+    let mut history = History::new(scheme);
+    let mut names: HashMap<ClassId, &str> = HashMap::new();
+    let (mut events, mut shorter) = (0, 0);
+    for record in &log.records {
+        let Record::Numbered(numbered) = record else {
+            continue;
+        };
+        let event = Event::from_bytes(&numbered.event).expect("an event");
+        history.apply(&event).expect("an event that can be");
+        let name = *names.entry(event.class).or_insert(&numbered.signature);
+        assert_eq!(name, numbered.signature, "a class has one name");
+        assert!(numbered.owner > 0);
+        events += 1;
+        shorter += u32::from(event.number.len() < 19);
+    }
+    println!("{events} numbers, {shorter} of them shorter than the first");
+    assert!(events > 1000 && shorter > 100);
+    let last = log.snapshots().last().map(|s| s.epoch);
+    let decoder = history.decoder(last.expect("a snapshot"));
+    assert!(decoder.slots() > 1000);
+    // What the agent read, it can have read by these alone.
+    let classes: BTreeSet<&str> = names.values().copied().collect();
+    let marked = last_snapshot_types(&out);
+    for ty in &marked {
+        assert!(classes.contains(ty.as_str()), "{ty} has no numbers");
+    }
+    assert!(marked.len() > 50, "{}", marked.len());
+}
+
+/// Signatures of the types that have objects with an owner in the last snapshot.
+fn last_snapshot_types(out: &Path) -> BTreeSet<String> {
+    let spool = spool(out);
+    let log = Log::read(&spool);
+    let number = log.snapshots().last().expect("a snapshot").number;
+    let bytes = std::fs::read(spool.join(snapshot::file_name(number))).expect("a file");
+    let read = snapshot::Snapshot::read(&bytes).expect("a whole snapshot");
+    let marked = read
+        .rows
+        .iter()
+        .filter(|r| matches!(r.origin, Origin::Owner(_)));
+    marked
+        .map(|r| read.classes[r.class as usize].clone())
+        .collect()
 }
 
 /// Interpreted, compiled by one compiler only, and compiled at once: the same counts.
@@ -401,23 +503,29 @@ fn the_example_of_the_readme() {
 #[test]
 fn identity_hashes_stay_right() {
     let amount = std::env::var("BORESCOPE_STRESS").unwrap_or_else(|_| "150".into());
-    for jdk in JDKS {
+    let in_spare_bits = JDKS.map(|jdk| (jdk, "", ""));
+    let in_hashes = JDKS.map(|jdk| (jdk, "", ",mode=dynamic"));
+    for (jdk, headers, how) in (in_spare_bits.into_iter())
+        .chain(in_hashes)
+        .chain([(25, COMPACT, "")])
+    {
         for options in collectors(jdk) {
             let dir = tempfile::tempdir().expect("a temporary folder");
             let mut command = Command::new(java(jdk));
             command.arg(format!(
-                "-agentpath:{}=lens=sites,out={}",
+                "-agentpath:{}=lens=sites,out={}{how}",
                 agent().display(),
                 dir.path().join("out").display()
             ));
             command
                 .args(["-Xverify:all", "-Xmx300m"])
+                .args(headers.split_whitespace())
                 .args(options.split_whitespace());
             let ran = done(command.args(["-cp", programs(), "HashStress", "4", &amount]));
             assert_eq!(
                 String::from_utf8_lossy(&ran.stdout),
                 "wrong 0 lost 0\n",
-                "JDK {jdk} {options}"
+                "JDK {jdk} {headers} {options} {how}"
             );
             let marked = last(&dir.path().join("out"))
                 .iter()
@@ -425,7 +533,7 @@ fn identity_hashes_stay_right() {
                 .map(|r| r.objects)
                 .sum::<u64>();
             assert!(marked > 0, "nothing of it is alive");
-            println!("JDK {jdk} {options}: nothing wrong, nothing lost");
+            println!("JDK {jdk} {headers} {options} {how}: nothing wrong, nothing lost");
         }
     }
 }
@@ -433,14 +541,13 @@ fn identity_hashes_stay_right() {
 /// Headers that the lens cannot write to: one line, and the program runs as without it.
 #[test]
 fn what_it_does_not_support_is_said_in_one_line() {
-    for (jdk, options) in [
-        (17, "-XX:+UseBiasedLocking"),
-        (25, "-XX:+UseCompactObjectHeaders"),
-    ] {
+    for (jdk, options) in [(17, "-XX:+UseBiasedLocking"), (25, COMPACT)] {
         let targets = ["Forms", "Used", "Hot"];
         let plain = run(jdk, options, None, &targets);
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let with = run(jdk, options, Some(("", &dir.path().join("out"))), &targets);
+        let how = Some((",mode=spare", dir.path().join("out")));
+        let how = how.as_ref().map(|(how, out)| (*how, out.as_path()));
+        let with = run(jdk, options, how, &targets);
         same(&plain, &with, options);
         let err = String::from_utf8_lossy(&with.stderr);
         let said: Vec<&str> = err

@@ -146,8 +146,8 @@ impl Jni {
         id
     }
 
-    /// The ID of an instance method or a constructor; null = there is none.
-    fn method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
+    /// The ID of an instance method, inherited ones included, or of a constructor; null = there is none.
+    pub fn method(self, class: JObject, name: &CStr, signature: &CStr) -> *mut c_void {
         // SAFETY: arguments as GetMethodID asks.
         let id = unsafe {
             call!(self.0, sys::jni::GET_METHOD_ID, (JObject, *const c_char, *const c_char) -> *mut c_void,

@@ -105,6 +105,39 @@ impl Jvmti {
         (rc == 0).then_some(out)
     }
 
+    /// Whether a class itself declares an instance method that can override another one, or be overridden. Unlike JNI's GetMethodID it does not initialise
+    /// the class, and so waits for nobody who does.
+    pub fn declares(self, class: JObject, name: &CStr, signature: &CStr) -> bool {
+        const PRIVATE_OR_STATIC: c_int = 0x2 | 0x8; // JVMS 4.6
+        let mut n: c_int = 0;
+        let mut list: *mut *mut c_void = null_mut();
+        // SAFETY: arguments as the functions ask; the list and the strings are given back once, and not used afterwards.
+        unsafe {
+            let rc = call!(self.0, sys::jvmti::GET_CLASS_METHODS, (JObject, *mut c_int, *mut *mut *mut c_void) -> c_int,
+                class, &mut n, &mut list);
+            if rc != 0 || list.is_null() {
+                return false;
+            }
+            let methods = std::slice::from_raw_parts(list, n as usize);
+            let declares = methods.iter().any(|&method| {
+                let (mut called, mut of): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
+                let rc = call!(self.0, sys::jvmti::GET_METHOD_NAME, (*mut c_void, *mut *mut c_char, *mut *mut c_char, *mut *mut c_char) -> c_int,
+                    method, &mut called, &mut of, null_mut());
+                if rc != 0 {
+                    return false;
+                }
+                let same = CStr::from_ptr(called) == name && CStr::from_ptr(of) == signature;
+                self.free(called.cast());
+                self.free(of.cast());
+                let mut modifiers: c_int = 0;
+                same && call!(self.0, sys::jvmti::GET_METHOD_MODIFIERS, (*mut c_void, *mut c_int) -> c_int, method, &mut modifiers) == 0
+                    && modifiers & PRIVATE_OR_STATIC == 0
+            });
+            self.free(list.cast());
+            declares
+        }
+    }
+
     /// The named module that holds `package` (with slashes) in a loader; null = none.
     pub fn named_module(self, loader: JObject, package: &CStr) -> JObject {
         let mut out = null_mut();
@@ -335,6 +368,12 @@ impl Jni {
     pub fn class_of(self, object: JObject) -> JObject {
         // SAFETY: `object` is a live reference.
         unsafe { call!(self.0, sys::jni::GET_OBJECT_CLASS, (JObject) -> JObject, object) }
+    }
+
+    /// The superclass; null = there is none.
+    pub fn superclass(self, class: JObject) -> JObject {
+        // SAFETY: `class` is a live reference to a class.
+        unsafe { call!(self.0, sys::jni::GET_SUPERCLASS, (JObject) -> JObject, class) }
     }
 
     /// Drops a local reference, if it is one (null).

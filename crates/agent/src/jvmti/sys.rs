@@ -60,6 +60,7 @@ pub union JValue {
 pub mod jni {
     pub const DEFINE_CLASS: usize = 5;
     pub const FIND_CLASS: usize = 6;
+    pub const GET_SUPERCLASS: usize = 10;
     pub const EXCEPTION_CLEAR: usize = 17;
     pub const DELETE_LOCAL_REF: usize = 23;
     pub const ALLOC_OBJECT: usize = 27;
@@ -92,8 +93,11 @@ pub mod jvmti {
     pub const ALLOCATE: usize = 45;
     pub const DEALLOCATE: usize = 46;
     pub const GET_CLASS_SIGNATURE: usize = 47;
+    pub const GET_CLASS_METHODS: usize = 51;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
+    pub const GET_METHOD_NAME: usize = 63;
+    pub const GET_METHOD_MODIFIERS: usize = 65;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_TAG: usize = 105;
     pub const SET_TAG: usize = 106;

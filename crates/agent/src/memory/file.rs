@@ -98,7 +98,9 @@ impl CounterFile {
         let bytes = layout::piece_bytes(piece);
         let mut growth = self.lock();
         let at = load64(self.base + layout::header::ALLOCATED);
-        if self.extend(&mut growth, at + bytes).is_err() || self.map(place, at, bytes).is_err() {
+        if self.extend(&mut growth, at + bytes).is_err()
+            || map_file(&self.file, place, at, bytes).is_err()
+        {
             return false;
         }
         let chunk = self.base + at;
@@ -129,14 +131,14 @@ impl CounterFile {
             .min(self.limit)
             .next_multiple_of(PAGE);
         let exact = end.next_multiple_of(PAGE);
-        let new = match self.allocate(growth.mapped, generous) {
+        let new = match allocate(&self.file, growth.mapped, generous) {
             Ok(()) => generous,
-            Err(_) => self
-                .allocate(growth.mapped, exact)
+            Err(_) => allocate(&self.file, growth.mapped, exact)
                 .map(|()| exact)
                 .map_err(|e| (Stop::DiskFull, e))?,
         };
-        self.map(
+        map_file(
+            &self.file,
             self.base + growth.mapped,
             growth.mapped,
             new - growth.mapped,
@@ -146,42 +148,44 @@ impl CounterFile {
         growth.step = (growth.step * 2).min(LAST_STEP);
         Ok(())
     }
+}
 
-    /// Maps allocated bytes of the file from `offset` on at `place`, which lies in an address range of ours that nobody uses yet.
-    fn map(&self, place: Addr, offset: u64, bytes: u64) -> io::Result<()> {
-        // SAFETY: the range lies in a reservation of ours and holds nothing; the file is allocated there.
-        let p = unsafe {
-            libc::mmap(
-                place as *mut _,
-                bytes as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_FIXED,
-                self.file.as_raw_fd(),
-                offset as libc::off_t,
-            )
-        };
-        if p == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+/// Maps allocated bytes of the file from `offset` on at `place`, which lies in an address range of ours that nobody uses yet.
+pub fn map_file(file: &File, place: Addr, offset: u64, bytes: u64) -> io::Result<()> {
+    // SAFETY: the range lies in a reservation of ours and holds nothing; the file is allocated there.
+    let p = unsafe {
+        libc::mmap(
+            place as *mut _,
+            bytes as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_FIXED,
+            file.as_raw_fd(),
+            offset as libc::off_t,
+        )
+    };
+    if p == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
     }
+    Ok(())
+}
 
-    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
-        // SAFETY: plain system call on a file descriptor we own.
-        match unsafe {
-            libc::posix_fallocate(
-                self.file.as_raw_fd(),
-                from as libc::off_t,
-                (to - from) as libc::off_t,
-            )
-        } {
-            0 => Ok(()),
-            e => Err(io::Error::from_raw_os_error(e)),
-        }
+/// Allocates disk space for a range of the file.
+pub fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
+    // SAFETY: plain system call on a file descriptor that is open.
+    match unsafe {
+        libc::posix_fallocate(
+            file.as_raw_fd(),
+            from as libc::off_t,
+            (to - from) as libc::off_t,
+        )
+    } {
+        0 => Ok(()),
+        e => Err(io::Error::from_raw_os_error(e)),
     }
 }
 
-fn reserve_addresses(bytes: u64) -> io::Result<Addr> {
+/// Addresses that nothing stands behind yet.
+pub fn reserve_addresses(bytes: u64) -> io::Result<Addr> {
     map(bytes, libc::PROT_NONE)
 }
 

@@ -1,12 +1,15 @@
 //! Instruments classes as they load, and those of the JDK that were there before.
 
+use super::numbers;
 use super::tables::Plain;
 use super::{State, control, helper, jdk};
 use crate::glob::Glob;
 use crate::jvmti::Jni;
 use crate::jvmti::sys::JObject;
 use crate::{instrument, vm};
-use borescope_allocations::{HELPER, Instrumented, Kind, Settings, is_jdk, summarize};
+use borescope_allocations::{
+    HELPER, Instrumented, Kind, Settings, TRACE_HELPER, is_jdk, summarize,
+};
 use borescope_classfile::ClassFile;
 use borescope_classfile::insn::{INVOKESTATIC, insns};
 use borescope_spool::meta::{Record, Skipped};
@@ -97,21 +100,26 @@ impl State {
             self.skip_class(name, "has borescope's marks already");
             return None;
         }
-        let jdk = whose == Whose::Jdks;
+        let trace = self.options.sites.trace;
+        // In a trace, sites of the JDK are numbered with the others.
+        let is_jdks = whose == Whose::Jdks;
+        let jdk = is_jdks && !trace;
+        let o = &self.options.sites;
         let settings = Settings {
-            attribute: !jdk && self.options.sites.attribute && self.options.sites.jdk,
+            attribute: !jdk && o.attribute && o.jdk && !trace,
             jdk,
-            local: false,
+            local: trace,
             mark: true,
+            trace,
             // Frames from before, and classes that are left out, call the JDK without saying so.
             reset: self.attached
                 || !self.options.include.is_empty()
                 || !self.options.exclude.is_empty(),
             is_jdk,
-            exclude: if jdk {
-                jdk::stays_plain
-            } else {
-                |_, _, _| false
+            exclude: match (is_jdks, trace) {
+                (false, _) => |_, _, _| false,
+                (true, false) => jdk::stays_plain,
+                (true, true) => jdk::marked_by_callers,
             },
         };
         let key = (name.to_owned(), xxhash_rust::xxh3::xxh3_64(bytes));
@@ -166,6 +174,9 @@ impl State {
                 return None;
             }
             if numbers.is_some() {
+                if let Some(by_class) = numbers::shared() {
+                    by_class.learn(jdk, n.first_site, &done.sites);
+                }
                 self.known().insert(key, n);
             }
         }
@@ -273,7 +284,9 @@ fn calls_helper(class: &ClassFile<'_>) -> bool {
     let is_helpers = |index| {
         // Methodref (JVMS 4.4.2)
         class.constant_tag(index) == Some(10)
-            && class.member_class_bytes(index) == Some(HELPER.as_bytes())
+            && class
+                .member_class_bytes(index)
+                .is_some_and(|c| [HELPER, TRACE_HELPER].map(str::as_bytes).contains(&c))
     };
     if !(1..class.pool_count()).any(is_helpers) {
         return false;

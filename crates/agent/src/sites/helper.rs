@@ -3,6 +3,7 @@
 //! These functions run on application threads in the middle of application code: no JNI call, no exception, no panic leaves them.
 
 use super::header::Layout;
+use super::numbers;
 use super::tables::Tables;
 use crate::jvmti::sys::{JObject, JValue, JniEnv};
 use crate::jvmti::{Jni, Jvmti};
@@ -84,10 +85,12 @@ pub fn works() -> bool {
 /// The helper's first native call, bound by name; see `probes.rs`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_java_lang_BorescopeSites_link(jni: JniEnv, class: JObject) {
-    let natives: [(&CStr, &CStr, *const c_void); 3] = [
+    let natives: [(&CStr, &CStr, *const c_void); 5] = [
         (c"config", c"(I)J", config as *const _),
         (c"resolve", c"(II)I", resolve as *const _),
         (c"ending", c"()V", ending as *const _),
+        (c"stamp", c"(Ljava/lang/Object;II)J", stamp as *const _),
+        (c"shorten", c"(IJ)V", shorten as *const _),
     ];
     LINKED.store(Jni::new(jni).register_natives(class, &natives), Relaxed);
 }
@@ -99,7 +102,10 @@ extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
     match (tables.addresses().get(what as usize), what) {
         (Some(&address), _) => address as i64,
         (None, 7) => layout.hash_shift().into(),
-        (None, _) => layout.owner_shift().into(),
+        (None, 8) => layout.owner_shift().into(),
+        (None, 9) => layout.cared() as i64,
+        (None, 10) => numbers::shared().map_or(0, |n| n.stamps() as i64),
+        (None, _) => layout.classes().into(),
     }
 }
 
@@ -111,4 +117,25 @@ extern "system" fn ending(_: JniEnv, _: JObject) {
 extern "system" fn resolve(_: JniEnv, _: JObject, site: c_int, call: c_int) -> c_int {
     let owner = || shared().map_or(0, |(tables, _)| tables.resolve(site as u32, call as u32));
     catch_unwind(AssertUnwindSafe(owner)).unwrap_or(0) as c_int
+}
+
+/// Calls into JNI and JVMTI, but runs no Java code: it is called by Java code, which has no exception pending.
+extern "system" fn stamp(jni: JniEnv, _: JObject, object: JObject, owner: c_int, ty: c_int) -> i64 {
+    let word = || {
+        let (tables, _) = shared()?;
+        let numbers = numbers::shared()?;
+        let jvmti = super::STATE.get()?.jvmti;
+        let class = || numbers::class_of(jvmti, Jni::new(jni), object);
+        Some(numbers.stamp(tables, owner as u32, ty as u32, class))
+    };
+    let word = catch_unwind(AssertUnwindSafe(word));
+    word.ok().flatten().unwrap_or(0) as i64
+}
+
+extern "system" fn shorten(_: JniEnv, _: JObject, owner: c_int, seen: i64) {
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if let (Some((tables, _)), Some(numbers)) = (shared(), numbers::shared()) {
+            numbers.shorten(tables, owner as u32, seen as u64);
+        }
+    }));
 }

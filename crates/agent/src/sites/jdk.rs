@@ -38,15 +38,39 @@ pub fn stays_plain(class: &str, name: &str, _descriptor: &str) -> bool {
     }
 }
 
+/// Methods of the JDK that stay plain when a trace is recorded: those that run while the JVM builds itself, and those whose callers mark what they
+/// make, since compiled code may not run their bytecode (`borescope_allocations::Kind::Intrinsic`): so an object has the same site however often it ran.
+pub fn marked_by_callers(class: &str, name: &str, descriptor: &str) -> bool {
+    match (class, name) {
+        (_, "<clinit>") => true,
+        ("java/util/Arrays", "copyOf" | "copyOfRange") => {
+            descriptor.ends_with("[Ljava/lang/Object;")
+        }
+        ("java/lang/StringUTF16", "toBytes") => true,
+        ("java/lang/StringBuilder" | "java/lang/StringBuffer", "toString") => true,
+        (
+            "java/lang/Integer"
+            | "java/lang/Long"
+            | "java/lang/Double"
+            | "java/lang/Float"
+            | "java/lang/Short"
+            | "java/lang/Character",
+            "valueOf",
+        ) => !descriptor.starts_with("(L"),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sites::helper::HELPER_CLASS;
+    use crate::sites::{helper, trace};
     use crate::vm;
 
     /// Else marking an object could call itself without end.
     #[test]
-    fn the_helper_uses_no_class_that_may_be_instrumented() {
-        vm::check_helper(HELPER_CLASS, &never());
+    fn the_helpers_use_no_class_that_may_be_instrumented() {
+        vm::check_helper(helper::HELPER_CLASS, &never());
+        vm::check_helper(trace::HELPER_CLASS, &never());
     }
 }

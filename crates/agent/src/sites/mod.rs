@@ -1,7 +1,7 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`constructors`], [`jdk`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
@@ -11,20 +11,24 @@ mod control;
 mod header;
 mod helper;
 mod jdk;
+mod numbers;
 mod shared;
 mod snapshot;
 mod tables;
+mod trace;
 mod walk;
 
 use crate::glob::Glob;
 use crate::jvmti::sys::{self, JObject, JniEnv, JvmtiEnv, capability, event};
 use crate::jvmti::{Jni, Jvmti};
-use crate::options::Options;
+use crate::options::{self, Options};
 use crate::spool::{self, MetaLog};
 use crate::{say, vm};
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Mode, Sites};
 use classes::Known;
+use header::Layout;
+use numbers::Numbers;
 use snapshot::Snapshots;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::os::unix::net::UnixStream;
@@ -116,6 +120,9 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
 pub fn attach(jvmti: Jvmti, jni: Jni, options: Options) -> Result<(), String> {
     if STATE.get().is_some() {
         return Err("the sites lens is at work in it already".into());
+    }
+    if options.sites.trace {
+        return Err("a trace is recorded from the start of a program, not later".into());
     }
     // The helpers of the paths lens, or of another image of this library: another version, or a copy in a container.
     let mut other = false;
@@ -220,6 +227,28 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if !walk::calibrate(jvmti, jni) {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
+    let dynamic = is_dynamic(o, &layout)?;
+    if o.sites.trace {
+        trace::is_possible(&layout, dynamic)?;
+    }
+    let new = match helper::shared() {
+        // From before, when the agent was attached the last time.
+        Some(_) if helper::works() => None,
+        Some(_) => return Err("the JVM refuses the helper class".into()),
+        None => {
+            let cannot =
+                |e: std::io::Error| format!("cannot map the tables of allocation sites: {e}");
+            let tables = Tables::new(match dynamic {
+                true => numbers::OWNER_BITS,
+                false => layout.owner_bits(),
+            });
+            let tables = tables.map_err(cannot)?;
+            if dynamic {
+                numbers::begin(&tables).map_err(cannot)?;
+            }
+            Some(tables)
+        }
+    };
     let dir = spool::create(&PathBuf::from(&o.out)).map_err(|e| {
         format!(
             "cannot make a spool directory in `{}`: {e}; choose another output directory",
@@ -229,58 +258,98 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     let log = spool::create_file(&dir, "meta.log")
         .map_err(|e| format!("cannot make `{}`: {e}", dir.join("meta.log").display()))?;
     let log = MetaLog::new(log);
-    let first = Record::Sites(Sites {
-        mode: Mode::Spare,
+    let record = Record::Sites(Sites {
+        mode: match dynamic {
+            true => Mode::Dynamic,
+            false => Mode::Spare,
+        },
         hash_shift: layout.hash_shift(),
         spare_bits: layout.owner_bits(),
         jdk: o.sites.jdk,
         attribute: o.sites.attribute && o.sites.jdk,
         attached: state.attached,
+        scheme: numbers::shared().map(Numbers::scheme),
     });
-    if !log.append(&Record::Target(vm::target(jvmti, o))) || !log.append(&first) {
+    if !log.append(&Record::Target(vm::target(jvmti, o))) || !log.append(&record) {
         return Err(format!(
             "cannot write to `{}`: the disk is full",
             dir.display()
         ));
     }
     let spool = state.spool.get_or_init(|| Spool { dir, log });
-    match helper::shared() {
-        // From before, when the agent was attached the last time.
-        Some((tables, _)) if helper::works() => tables.begin_again(),
-        Some(_) => return Err("the JVM refuses the helper class".into()),
+    let first = new.is_some();
+    match new {
         None => {
+            if let Some((tables, _)) = helper::shared() {
+                tables.begin_again();
+            }
+            if numbers::shared().is_some_and(|n| !n.log_again()) {
+                return Err(format!(
+                    "cannot write to `{}`: the disk is full",
+                    spool.dir.display()
+                ));
+            }
+        }
+        Some(tables) => {
             if state.attached && !jvmti.enable(event::CLASS_PREPARE) {
                 return Err("the JVM refuses event callbacks".into());
             }
-            let tables = Tables::new(layout.owner_bits())
-                .map_err(|e| format!("cannot map the tables of allocation sites: {e}"))?;
             let class = helper::install(jni, tables, layout, state.attached);
             if class.is_null() {
                 return Err("the JVM refuses the helper class".into());
             }
-            if snapshot::walks_by_references() {
+            if snapshot::walks_by_references() && !o.sites.trace {
                 // Where there is no such hook, the last snapshot says that it may show dead objects.
                 jni.call_static(class, c"collectAtEnd", c"()V", &[]);
             }
             jni.forget(class);
         }
     }
+    if o.sites.trace {
+        trace::install(jvmti, jni, layout, &spool.dir)?;
+    }
     shared::hash_all(jvmti, jni);
-    for e in EVENTS {
+    if first {
+        snapshot::note_hashes(state, jni)?;
+    }
+    // A trace has no use for that one, and HotSpot writes a line to standard output for each OutOfMemoryError that it tells of.
+    let heard = |e: &c_int| !(o.sites.trace && *e == event::RESOURCE_EXHAUSTED);
+    for e in EVENTS.into_iter().filter(heard) {
         if !jvmti.enable(e) {
             return Err(format!("the JVM refuses event {e}"));
         }
     }
     state.instrument_loaded(jni);
-    if !control::start(state, jni, &spool.dir) {
+    if !o.sites.trace && !control::start(state, jni, &spool.dir) {
         let line = "no control socket: snapshots only at the end and on OutOfMemoryError";
         state.log(&Record::Notice(line.into()));
     }
     Ok(())
 }
 
+/// Whether owners are to stand in identity hashes; the error says why what is asked for cannot be.
+fn is_dynamic(options: &Options, layout: &Layout) -> Result<bool, String> {
+    let compact = layout.owner_bits() == 0;
+    let before = helper::shared().map(|_| numbers::shared().is_some());
+    match (options.sites.mode, before) {
+        (options::Mode::Auto, Some(before)) => Ok(before),
+        (options::Mode::Auto, None) => Ok(compact),
+        (options::Mode::Spare, _) if compact => Err(
+            "compact object headers have no spare bits: leave out mode=spare, or run with -XX:-UseCompactObjectHeaders".into(),
+        ),
+        (asked, Some(before)) if (asked == options::Mode::Dynamic) != before => Err(
+            "its objects are marked in another mode since the lens was in it before: leave out mode".into(),
+        ),
+        (asked, _) => Ok(asked == options::Mode::Dynamic),
+    }
+}
+
 unsafe extern "system" fn on_death(_: JvmtiEnv, jni: JniEnv) {
     guard(|state| {
+        if state.options.sites.trace {
+            snapshot::end_log(state);
+            return;
+        }
         snapshot::end(state, Jni::new(jni));
         control::end(state);
     });
@@ -307,7 +376,8 @@ unsafe extern "system" fn on_exhausted(
 /// Called by the helper where collections are not possible later.
 fn ending() {
     guard(|state| {
-        if state.options.sites.gc && state.jvmti.collect() {
+        let o = &state.options.sites;
+        if o.gc && !o.trace && state.jvmti.collect() {
             state.collected.store(true, Relaxed);
         }
     });
@@ -411,4 +481,9 @@ fn guard(f: impl FnOnce(&'static State)) {
     if let Some(state) = STATE.get() {
         let _ = catch_unwind(AssertUnwindSafe(|| f(state)));
     }
+}
+
+/// Appends to the log of the lens at work.
+fn log(record: &Record) -> bool {
+    STATE.get().is_some_and(|state| state.log(record))
 }

@@ -2,6 +2,7 @@
 
 use super::State;
 use super::helper;
+use super::numbers;
 use super::walk::{self, Found};
 use crate::jvmti::{Jni, flags};
 use crate::{spool, vm};
@@ -118,19 +119,36 @@ fn write(
             let place = s.classes.iter().position(|c| c == f);
             place.map_or(-1, |tag| tag as i64 + 1)
         });
-        let found = walk::walk(state.jvmti, *layout, tables, list, fillers)?;
+        let found = {
+            let reading = numbers::shared().map(|n| n.reading(&s.classes));
+            walk::walk(state.jvmti, *layout, tables, reading, list, fillers)?
+        };
         walks += 1;
         if found.of_unknown_class == 0 || walks == WALKS {
             break found;
         }
     };
     let took_ms = begun.instant.elapsed().as_millis() as u64;
-    let Found { rows, list, .. } = found;
+    let Found {
+        rows,
+        list,
+        reading,
+        ..
+    } = found;
     let listed = list.is_some();
     if let Some(list) = list {
         list.finish().map_err(cannot)?;
     }
     let rows: Vec<Row> = rows.iter().collect();
+    if let Some(reading) = &reading {
+        let likely = reading.by_chance();
+        if likely >= 0.5 {
+            let line = format!(
+                "snapshot {number}: about {likely:.0} of the objects with a line are likely to have it by chance: hashes that the JVM drew itself"
+            );
+            state.log(&Record::Notice(line));
+        }
+    }
     // Class 0 is the one without a name.
     let names: Vec<&str> = std::iter::once(UNKNOWN_CLASS)
         .chain(s.classes.iter().map(String::as_str))
@@ -146,6 +164,7 @@ fn write(
         listed,
         objects: rows.iter().map(|r| r.objects).sum(),
         bytes: rows.iter().map(|r| r.bytes).sum(),
+        epoch: reading.map_or(0, |r| r.epoch()),
     })
 }
 
@@ -173,6 +192,16 @@ fn collect(state: &State, cause: Cause) -> bool {
     }
     // Epsilon does not collect.
     state.options.sites.gc && state.jvmti.collect() && flags::collector() != "Epsilon"
+}
+
+/// Dynamic mode: notes which hashes are there before the first object is marked. The VM drew them, so they are nobody's numbers, whatever they look like.
+pub fn note_hashes(state: &State, jni: Jni) -> Result<(), String> {
+    let (Some((_, layout)), Some(numbers)) = (helper::shared(), numbers::shared()) else {
+        return Ok(());
+    };
+    let mut s = state.snapshots();
+    name_classes(state, jni, &mut s.classes);
+    walk::hashes(state.jvmti, *layout, numbers.never_marked(&s.classes))
 }
 
 /// Gives all classes a tag, and notes their names by it.

@@ -3,8 +3,9 @@
 //! Tables of zero pages that appear as they are touched, never given back. `threads`: by thread id, `{u32 call, u32 thread id, u64 random state}`; who
 //! finds another thread's id there knows no call. `cache`: by site of the JDK, `{u32 owner, u32 call + 1}` found last. `owners`: open
 //! addressing, `{u32 call, u32 site, u32 owner, u32 0}`, written under the lock, the key last; never moved or removed, so that readers need no lock. `plain`: a byte by owner, and one by site of the JDK.
+//! `roots`: u32 by owner: the JDK's site that it is an owner of, or, with the highest bit, the owner that it is an alias of; 0 = a site of the application.
 
-use crate::memory::{Addr, load64, publish64, store8, store64, zero_pages};
+use crate::memory::{Addr, load32, load64, publish64, store8, store32, store64, zero_pages};
 use borescope_spool::sites::Owner;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -12,9 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const THREADS: u64 = 1 << 20;
 const SITES: u32 = 1 << 20;
-/// A byte each: whether a site's objects may be marked by a plain store.
-const PLAIN_OWNERS: u64 = 1 << 25;
 const OWNER_SLOTS: u64 = 1 << 22;
+/// In `roots`.
+const ALIAS: u32 = 1 << 31;
 /// Owners of JDK sites: the table is at most three quarters full.
 const MOST_RESOLVED: u64 = OWNER_SLOTS / 4 * 3;
 /// As in BorescopeSites.find.
@@ -46,6 +47,7 @@ pub struct Tables {
     owners: Addr,
     plain_owners: Addr,
     plain_sites: Addr,
+    roots: Addr,
     most_owners: u32,
     /// The largest owner given out; as in `numbers`, to be read without the lock.
     given: AtomicU32,
@@ -68,15 +70,19 @@ struct Numbers {
 }
 
 impl Tables {
+    /// Owners are below this.
+    pub const MOST_OWNERS: u64 = 1 << 25;
+
     /// Owners have at most `owner_bits` bits.
     pub fn new(owner_bits: u8) -> io::Result<Self> {
         Ok(Self {
             threads: zero_pages(THREADS * 16)?,
             cache: zero_pages(u64::from(SITES) * 8)?,
             owners: zero_pages(OWNER_SLOTS * 16)?,
-            plain_owners: zero_pages(PLAIN_OWNERS)?,
+            plain_owners: zero_pages(Self::MOST_OWNERS)?,
             plain_sites: zero_pages(SITES.into())?,
-            most_owners: ((1u64 << owner_bits) - 1).min(PLAIN_OWNERS - 1) as u32,
+            roots: zero_pages(Self::MOST_OWNERS * 4)?,
+            most_owners: ((1u64 << owner_bits) - 1).min(Self::MOST_OWNERS - 1) as u32,
             given: AtomicU32::new(0),
             first: AtomicU32::new(1),
             numbers: Mutex::default(),
@@ -103,7 +109,7 @@ impl Tables {
     /// Says whether a site may use a plain store.
     pub fn set_plain(&self, site: Plain, plain: bool) {
         let (table, index) = match site {
-            Plain::Owner(i) if u64::from(i) < PLAIN_OWNERS => (self.plain_owners, i),
+            Plain::Owner(i) if u64::from(i) < Self::MOST_OWNERS => (self.plain_owners, i),
             Plain::Site(i) if i < SITES => (self.plain_sites, i),
             _ => return,
         };
@@ -165,9 +171,40 @@ impl Tables {
         let owner = n.owners;
         self.given.store(owner, Relaxed);
         n.pending.push(Owner { owner, site, call });
+        store32(self.roots + u64::from(owner) * 4, site);
         store64(slot + 8, owner.into());
         publish64(slot, key);
         owner
+    }
+
+    /// Another number for an owner, which leads back to it; `None` = there are no more.
+    pub fn alias(&self, of: u32) -> Option<u32> {
+        let (alias, _) = self.application(1, 0)?;
+        store32(self.roots + u64::from(alias) * 4, ALIAS | of);
+        Some(alias)
+    }
+
+    /// Address of what [`Self::root`] reads.
+    pub fn roots(&self) -> Addr {
+        self.roots
+    }
+
+    /// The owner that an alias leads to; others lead to themselves. Takes no lock.
+    pub fn root(roots: Addr, owner: u32) -> u32 {
+        match load32(roots + u64::from(owner) * 4) {
+            alias if alias & ALIAS != 0 => alias & !ALIAS,
+            _ => owner,
+        }
+    }
+
+    /// The site of the JDK that an owner is one of; 0 = it is a site of the application. Takes no lock.
+    pub fn site_of(&self, owner: u32) -> u32 {
+        load32(self.roots + u64::from(owner) * 4)
+    }
+
+    /// Notes that something could not get a number.
+    pub fn exhaust(&self) {
+        self.numbers().exhausted = true;
     }
 
     /// The largest owner given out. Takes no lock.

@@ -4,9 +4,10 @@
 //! jvmtiTagMap.cpp, `CallbackWrapper`: the object's address stands two words before its tag. That is checked on known objects at start
 //! ([`calibrate`]); where it is not so, there are no snapshots.
 //!
-//! The callbacks run in the VM's own thread while all Java threads stand still: no call into the JVM, no lock, no panic.
+//! The callbacks run in the VM's own thread while all Java threads stand still: no call into the JVM, no panic, no lock but those of `numbers.rs`.
 
 use super::header::{Layout, read_word};
+use super::numbers::{Before, Reading};
 use super::tables::Tables;
 use crate::jvmti::heap::{FILTER_UNTAGGED, VISIT_ABORT};
 use crate::jvmti::{Jni, Jvmti, flags};
@@ -15,6 +16,7 @@ use borescope_spool::snapshot::{Origin, Row};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Words from an object's tag back to its address.
 const BACK: usize = 2;
@@ -105,6 +107,7 @@ struct Walk {
     /// The bits of an object's address that say where it is.
     address_bits: u64,
     tables: &'static Tables,
+    reading: Option<Reading>,
     rows: Rows,
     list: Option<Writer<File>>,
     failure: Option<io::Error>,
@@ -121,14 +124,17 @@ pub struct Found {
     pub list: Option<Writer<File>>,
     /// Objects of classes without a tag.
     pub of_unknown_class: u64,
+    /// What hashes were read by.
+    pub reading: Option<Reading>,
 }
 
 /// Walks through the heap. Classes are known by their tags (0 = not known); `list` gets each object. Objects of the classes `left_out` are passed
-/// over (-1 = no class).
+/// over (-1 = no class). With `reading`, owners stand in hashes, not above them.
 pub fn walk(
     jvmti: Jvmti,
     layout: Layout,
     tables: &'static Tables,
+    reading: Option<Reading>,
     list: Option<Writer<File>>,
     left_out: [i64; 2],
 ) -> Result<Found, String> {
@@ -139,6 +145,7 @@ pub fn walk(
             _ => u64::MAX,
         },
         tables,
+        reading,
         rows: Rows::new(),
         list,
         failure: None,
@@ -155,7 +162,61 @@ pub fn walk(
         rows: walk.rows,
         list: walk.list,
         of_unknown_class: walk.of_unknown_class,
+        reading: walk.reading,
     })
+}
+
+/// A walk that only looks at hashes.
+struct Hashes<'a> {
+    layout: Layout,
+    before: Before<'a>,
+    failed: bool,
+}
+
+/// Notes the hashes of all objects; classes are known by their tags.
+pub fn hashes(jvmti: Jvmti, layout: Layout, before: Before<'_>) -> Result<(), String> {
+    let mut walk = Hashes {
+        layout,
+        before,
+        failed: false,
+    };
+    // SAFETY: `note_hash` takes a Hashes, which lives until the call returns, and calls nothing of the JVM.
+    let done = unsafe { jvmti.iterate(0, note_hash, (&raw mut walk).cast()) };
+    match done {
+        Ok(()) if !walk.failed => {
+            walk.before.end();
+            Ok(())
+        }
+        Ok(()) => Err("there is no memory for the hashes of the heap".into()),
+        Err(code) => Err(format!(
+            "the JVM refuses the heap walk (JVMTI error {code})"
+        )),
+    }
+}
+
+unsafe extern "system" fn note_hash(
+    class: i64,
+    _size: i64,
+    tag: *mut i64,
+    _length: c_int,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: as in `visit`, with a Hashes.
+    let (walk, header) = unsafe { (&mut *data.cast::<Hashes<'_>>(), read_word(object_at(tag))) };
+    // SAFETY: as in `visit`.
+    let follow = |address| unsafe { read_word(address) };
+    let note = AssertUnwindSafe(|| {
+        if let Ok(hash) = walk.layout.hash(header, follow)
+            && hash != 0
+        {
+            walk.before.add(class, hash);
+        }
+    });
+    if catch_unwind(note).is_err() {
+        walk.failed = true;
+        return VISIT_ABORT;
+    }
+    0
 }
 
 unsafe extern "system" fn visit(
@@ -172,10 +233,24 @@ unsafe extern "system" fn visit(
         return 0;
     }
     // SAFETY: the object's first word is its header. Where that leads, see `header.rs`: the VM is at a safepoint.
-    let origin = unsafe {
-        let header = read_word(object);
-        let follow = |address| read_word(address);
-        walk.layout.origin(header, walk.tables.owners(), follow)
+    let (header, follow) = unsafe { (read_word(object), |address| read_word(address)) };
+    let origin = match &mut walk.reading {
+        None => walk.layout.origin(header, walk.tables.owners(), follow),
+        Some(reading) => {
+            let (layout, tables) = (walk.layout, walk.tables);
+            let read = AssertUnwindSafe(|| {
+                reading.begin();
+                match layout.hash(header, follow) {
+                    Ok(hash) => reading.origin(tables, class, hash),
+                    Err(why) => why,
+                }
+            });
+            let Ok(origin) = catch_unwind(read) else {
+                walk.failure = Some(io::Error::other("the numbers cannot be read"));
+                return VISIT_ABORT;
+            };
+            origin
+        }
     };
     let origin = match origin {
         Origin::Owner(owner) if !walk.tables.is_logged(owner) => Origin::NoMark,

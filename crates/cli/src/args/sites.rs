@@ -23,6 +23,8 @@ pub enum Mode {
     Auto,
     /// In the bits above the identity hash that the JVM does not use
     Spare,
+    /// In the identity hash; what compact object headers need
+    Dynamic,
 }
 
 impl Mode {
@@ -31,6 +33,7 @@ impl Mode {
         match self {
             Self::Auto => "auto",
             Self::Spare => "spare",
+            Self::Dynamic => "dynamic",
         }
     }
 }
@@ -73,6 +76,12 @@ pub struct SitesArgs {
     /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
+    /// Instead of a profile, record a trace of allocations and identity hashes for `borescope simulate`, in a new file; the program runs much slower
+    #[arg(
+        long, value_name = "FILE", value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["output", "attribute", "objects", "no_gc", "every", "mode"]
+    )]
+    pub trace: Option<PathBuf>,
     /// Say only where the profile is
     #[arg(short, long)]
     pub quiet: bool,

@@ -11,3 +11,4 @@ pub mod seal;
 pub mod simulate;
 pub mod sites;
 pub mod snapshot;
+pub mod trace;

@@ -2,7 +2,8 @@
 
 use crate::args::{Format, SimulateArgs};
 use crate::failure::{Result, cannot, damaged, usage};
-use crate::say;
+use crate::{output, say, sealing};
+use borescope_profile::trace;
 use borescope_report::thousands;
 use borescope_sites::simulate::{ClassRow, Row, figure_12, sites_per_class};
 use borescope_sites::trace::Trace;
@@ -60,10 +61,48 @@ pub fn run(args: &SimulateArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A trace, or what `sites --trace` could not make one of.
 fn read(path: &Path) -> Result<Trace> {
     let name = path.display();
+    if path.is_dir() {
+        return recorded(path);
+    }
     let file = File::open(path).map_err(|e| cannot!("cannot read {name}: {e}"))?;
     Trace::read(BufReader::new(file)).map_err(|e| damaged!("{name}: {e}"))
+}
+
+/// The trace of a spool, or of the only one in a directory.
+fn recorded(dir: &Path) -> Result<Trace> {
+    let name = dir.display();
+    let mut spools = output::spools(dir)?;
+    spools.retain(|spool| trace::is_recorded(spool));
+    if trace::is_recorded(dir) {
+        spools = vec![dir.to_owned()];
+    }
+    let spool = match spools.as_slice() {
+        [spool] => spool,
+        [] => {
+            return Err(damaged!(
+                "{name} holds no recording: give a file that `borescope sites --trace` made"
+            ));
+        }
+        [first, ..] => {
+            return Err(usage!(
+                "{name} holds {} recordings: give one of them, such as {}",
+                spools.len(),
+                first.display()
+            ));
+        }
+    };
+    let mut bytes = Vec::new();
+    let summary = trace::write(spool, &mut bytes).map_err(sealing::failure)?;
+    if summary.lost > 0 {
+        let lost = thousands(summary.lost);
+        say::note(format_args!(
+            "{name} ends early: there was no room for {lost} events more"
+        ));
+    }
+    Trace::read(&bytes[..]).map_err(|e| damaged!("{name}: {e}"))
 }
 
 fn object(source: &str, args: &SimulateArgs, classes: &[ClassRow], rows: &[Row]) -> Value {

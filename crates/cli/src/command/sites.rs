@@ -1,4 +1,4 @@
-//! `borescope sites`: run, seal, say where the result is and how it begins.
+//! `borescope sites`: run, seal, say where the result is and how it begins; or run and make a trace of it.
 
 use crate::args::SitesArgs;
 use crate::failure::{Result, usage};
@@ -12,6 +12,9 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         return Err(usage!(
             "no command: put it after `--`, as in `borescope sites -- java -jar app.jar`"
         ));
+    }
+    if let Some(file) = &args.trace {
+        return super::trace::run(args, file);
     }
     let output = Output::prepare(args.output.as_deref())?;
     let options = agent::sites(&output.dir, &args.sites);

@@ -44,6 +44,7 @@ impl Log {
                 jdk: false,
                 attribute: false,
                 attached: false,
+                scheme: None,
             },
             classes: Vec::new(),
             owners: BTreeMap::new(),
@@ -84,7 +85,8 @@ impl Log {
                     log.target.ended = Some(at_ms);
                     log.target.sealed_after_crash = false;
                 }
-                Record::Class(_) => {}
+                // The agent has read the hashes by these itself; they are the proof.
+                Record::Class(_) | Record::Numbered(_) => {}
             }
         }
         if !set_up {

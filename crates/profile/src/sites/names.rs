@@ -6,7 +6,7 @@ use crate::gather::source_form;
 ///
 /// A hidden class (`LMain$$Lambda$14.0x0000000800c03000;`, JVMTI GetClassSignature) has a suffix that differs from run to run, and lambdas had a
 /// number before JDK 21: both go, so that classes of two runs compare.
-pub(super) fn type_name(name: &str) -> String {
+pub(crate) fn type_name(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
     let mut base = match element {

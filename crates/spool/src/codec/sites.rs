@@ -1,9 +1,11 @@
 //! Encoding and decoding of the records of the sites lens; the shapes stand in the parent's table.
 
-use super::{DecodeError, ENDED, OWNERS, Reader, SITE_CLASS, SITES, SNAPSHOT, Writer, unknown};
+use super::{
+    DecodeError, ENDED, NUMBERED, OWNERS, Reader, SITE_CLASS, SITES, SNAPSHOT, Writer, unknown,
+};
 use crate::sites::{
-    Call, Cause, MAX_OWNER, MethodName, Mode, Owner, Site, SiteClass, SiteKind, Sites, SkippedSite,
-    Snapshot,
+    Call, Cause, MAX_OWNER, MethodName, Mode, Numbered, Owner, Site, SiteClass, SiteKind, Sites,
+    SkippedSite, Snapshot,
 };
 
 impl Writer {
@@ -15,12 +17,14 @@ impl Writer {
             jdk,
             attribute,
             attached,
+            scheme,
         } = *sites;
         self.byte(SITES);
         self.byte(mode as u8);
         self.byte(hash_shift);
         self.byte(spare_bits);
         self.byte(u8::from(jdk) | u8::from(attribute) << 1 | u8::from(attached) << 2);
+        self.option(scheme.as_ref(), |w, scheme| w.0.extend_from_slice(scheme));
     }
 
     pub(super) fn site_class(&mut self, class: &SiteClass) {
@@ -109,6 +113,7 @@ impl Writer {
             listed,
             objects,
             bytes,
+            epoch,
         } = *snapshot;
         self.byte(SNAPSHOT);
         self.int(number);
@@ -118,6 +123,19 @@ impl Writer {
         self.byte(u8::from(live_only) | u8::from(listed) << 1);
         self.int(objects);
         self.int(bytes);
+        self.int(epoch);
+    }
+
+    pub(super) fn numbered(&mut self, numbered: &Numbered) {
+        let Numbered {
+            signature,
+            owner,
+            event,
+        } = numbered;
+        self.byte(NUMBERED);
+        self.string(signature);
+        self.int(*owner);
+        self.0.extend_from_slice(event);
     }
 
     pub(super) fn ended(&mut self, at_ms: u64) {
@@ -144,6 +162,7 @@ impl Reader<'_> {
             jdk: bits & 1 != 0,
             attribute: bits & 2 != 0,
             attached: bits & 4 != 0,
+            scheme: self.option(Self::array)?,
         })
     }
 
@@ -224,6 +243,15 @@ impl Reader<'_> {
             listed: bits & 2 != 0,
             objects: self.u64()?,
             bytes: self.u64()?,
+            epoch: self.u64()?,
+        })
+    }
+
+    pub(super) fn numbered(&mut self) -> Result<Numbered, DecodeError> {
+        Ok(Numbered {
+            signature: self.string()?,
+            owner: self.int()?,
+            event: self.array()?,
         })
     }
 }

@@ -85,6 +85,7 @@ impl Heap {
             listed,
             objects: live.len() as u64,
             bytes: live.iter().map(|one| one.1).sum(),
+            epoch: 0,
         }))
     }
 }
@@ -111,6 +112,7 @@ pub fn spare() -> Sites {
         jdk: true,
         attribute: true,
         attached: false,
+        scheme: None,
     }
 }
 

@@ -11,6 +11,8 @@ import jdk.internal.vm.annotation.ForceInline;
  * Spare mode: the header word of an object that is neither locked nor hashed gets the owner's index in the bits above the identity hash, and a
  * random hash that is not 0, in one store: HotSpot keeps such a header like that of any hashed object. What is locked, hashed or marked already is left as it is.
  *
+ * Dynamic mode (compact headers have no other room): the hash itself is the owner's current number and random bits (docs/sites-numbering.md).
+ *
  * A plain store is right only where no other thread can know the object yet; elsewhere it would undo a lock that another thread has just taken.
  *
  * What instrumented code calls is at most 35 bytes of bytecode with more than 5 stack slots, as in {@link BorescopeProbe}: C2 inlines it where it is hot,
@@ -34,8 +36,13 @@ public final class BorescopeSites implements Runnable {
     private static final int HASH_SHIFT = (int) config(7);
     private static final int OWNER_SHIFT = (int) config(8);
 
-    private static final long NOT_AGE = ~0x78L;        // markWord.hpp: 4 bits of age from bit 3 on
+    private static final long CARED = config(9);       // not the age (markWord.hpp: 4 bits from bit 3 on), nor a class above the hash
     private static final long NEUTRAL = 1L;            // not locked, not hashed, not marked
+
+    private static final long STAMPS = config(10);     // dynamic mode: by owner, what it marks with (see number); 0 = spare mode
+    private static final boolean DYNAMIC = STAMPS != 0L;
+    private static final long CLASSES = config(11);    // where an object's class stands: 1 above its hash, 2 at byte 8; 0 = not known
+    private static final long SEVERAL = 1L << 62, NEVER = 1L << 61;
 
     private BorescopeSites() {}
 
@@ -45,7 +52,7 @@ public final class BorescopeSites implements Runnable {
     public static void mark(Object o, int owner) {
         if (o != null) {
             long h = U.getLong(o, 0L);
-            if ((h & NOT_AGE) == NEUTRAL) {
+            if ((h & CARED) == NEUTRAL) {
                 put(o, 0L, h, owner, owner, PLAIN_OWNERS);
             }
         }
@@ -53,7 +60,9 @@ public final class BorescopeSites implements Runnable {
 
     @ForceInline
     private static void put(Object o, long offset, long h, int owner, int index, long plain) {
-        if (U.getByte(plain + index) != 0) {
+        if (DYNAMIC) {
+            number(o, owner, U.getByte(plain + index) != 0);
+        } else if (U.getByte(plain + index) != 0) {
             store(o, offset, marked(h, owner));
         } else {
             U.compareAndSetLong(o, offset, h, marked(h, owner));
@@ -63,8 +72,17 @@ public final class BorescopeSites implements Runnable {
     /** A new object that nobody else knows yet. */
     public static void markPlain(Object o, int owner) {
         long h = U.getLong(o, 0L);
-        if ((h & NOT_AGE) == NEUTRAL) {
-            store(o, 0L, marked(h, owner));
+        if ((h & CARED) == NEUTRAL) {
+            putPlain(o, 0L, h, owner);
+        }
+    }
+
+    @ForceInline
+    private static void putPlain(Object o, long offset, long h, int owner) {
+        if (DYNAMIC) {
+            number(o, owner, true);
+        } else {
+            store(o, offset, marked(h, owner));
         }
     }
 
@@ -90,7 +108,7 @@ public final class BorescopeSites implements Runnable {
     private static void markAs(Object o, int owner, int site) {
         if (o != null) {
             long h = U.getLong(o, 0L);
-            if ((h & NOT_AGE) == NEUTRAL) {
+            if ((h & CARED) == NEUTRAL) {
                 put(o, 0L, h, owner, site, PLAIN_SITES);
             }
         }
@@ -129,6 +147,64 @@ public final class BorescopeSites implements Runnable {
     @ForceInline
     private static long marked(long h, int owner) {
         return h | ((long) owner << OWNER_SHIFT) | (hash() << HASH_SHIFT);
+    }
+
+    // ---- dynamic mode
+
+    /**
+     * Gives a new object its hash. The owner's word (crates/sites/src/stamp.rs, Stamp.pack): bit 63, bit 62 = a shorter number may be had, bits 32 to 36 = length of
+     * the identifier, bits 0 to 30 = hash with identifier 0.
+     */
+    private static void number(Object o, int owner, boolean plain) {
+        long w = U.getLong(STAMPS + ((long) owner << 3));
+        if (w >= 0L) {
+            w = other(o, owner, w);
+            if (w >= 0L) {
+                return;
+            }
+        }
+        long random = hash();
+        int bits = (int) (w >>> 32) & 31;
+        long field = (w & 0x7FFFFFFFL) ^ (random & ((1L << bits) - 1L));
+        // Only now: what comes before may stop for a collection, which changes the age.
+        long h = U.getLong(o, 0L);
+        if ((h & CARED) == NEUTRAL) {
+            long marked = h | (field == 0L ? 1L : field) << HASH_SHIFT;
+            if (plain) {
+                store(o, 0L, marked);
+            } else {
+                U.compareAndSetLong(o, 0L, h, marked);
+            }
+            if ((w & SEVERAL) != 0L && (random & ((1L << (bits >>> 1)) - 1L)) == 0L) {
+                shorten(owner, w);
+            }
+        }
+    }
+
+    /**
+     * The word of an owner that has none of its own. Where a site makes objects of several classes, there is one owner for each of them; the word is then bit 62, bits 25
+     * to 56 = the class met last, as it stands in headers, bits 0 to 24 = its owner.
+     */
+    @DontInline
+    private static long other(Object o, int owner, long w) {
+        int type = type(o);
+        if (w == NEVER) {
+            return 0L;
+        }
+        if ((w & SEVERAL) != 0L && type != 0 && (int) (w >>> 25) == type) {
+            long word = U.getLong(STAMPS + ((w & 0x1FFFFFFL) << 3));
+            if (word != 0L) {
+                return word;
+            }
+        }
+        return stamp(o, owner, type);
+    }
+
+    private static int type(Object o) {
+        if (CLASSES == 1L) {
+            return (int) (U.getLong(o, 0L) >>> 42);
+        }
+        return CLASSES == 2L ? U.getInt(o, 8L) : 0;
     }
 
     /** 31 random bits, not all 0: SplitMix64 over a counter of the thread's. Threads whose ids share a counter may draw the same. */
@@ -238,6 +314,12 @@ public final class BorescopeSites implements Runnable {
     private static native void link();
 
     private static native long config(int what);
+
+    /** Dynamic mode: the word to mark an object with; 0 = it stays unmarked. */
+    private static native long stamp(Object o, int owner, int type);
+
+    /** Dynamic mode: an object got an identifier whose lower half is 0; {@code seen} = the word it was made with. */
+    private static native void shorten(int owner, long seen);
 
     /** A new owner. */
     private static native int resolve(int site, int call);
