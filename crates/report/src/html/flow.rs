@@ -131,10 +131,10 @@ impl Flow {
                 let count = detail.kipf.node_count(child);
                 next = next.saturating_add(count);
                 let then = paths.iter().find(|p| p.id == detail.kipf.id(child));
-                if let Some((then, &(first, _))) = then.and_then(|p| Some((p, ends.get(&p.id)?))) {
-                    if count > 0 {
-                        add(last, first, kind(path, then), count);
-                    }
+                if let Some((then, &(first, _))) = then.and_then(|p| Some((p, ends.get(&p.id)?)))
+                    && count > 0
+                {
+                    add(last, first, kind(path, then), count);
                 }
             }
             let left = path.count.saturating_sub(next);

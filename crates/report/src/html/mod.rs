@@ -135,11 +135,7 @@ mod tests {
         let mut out = Vec::new();
         write("</title><b>&\u{1b}", b"{}", &mut out).unwrap();
         let page = String::from_utf8(out).unwrap();
-        assert!(
-            page.contains("<title>&lt;/title&gt;&lt;b&gt;&amp;\u{fffd} - borescope</title>"),
-            "{}",
-            &page[..500]
-        );
+        assert!(page.contains("<title>&lt;/title&gt;&lt;b&gt;&amp;\u{fffd} - borescope</title>"));
         assert!(!page.contains("{{"));
         assert!(
             !STYLE.contains("</style") && !SCRIPT.contains("</script") && !SCRIPT.contains("<!--")
@@ -152,8 +148,10 @@ mod tests {
             "url(",
             "@import",
         ] {
-            let mine =
-                [FRAME, STYLE, SCRIPT].map(|part| part.replace("http://www.w3.org/2000/svg", ""));
+            let mine = [FRAME, STYLE, SCRIPT].map(|part| {
+                part.replace("http://www.w3.org/2000/svg", "")
+                    .replace("url(#", "")
+            });
             assert!(mine.iter().all(|part| !part.contains(outside)), "{outside}");
         }
     }
