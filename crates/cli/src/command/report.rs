@@ -78,7 +78,7 @@ fn show<W: Write + AsFd + IsTerminal>(
     let profile = show::open(one)?;
     match args.format {
         View::Text => {
-            let mut options = show::options(out, args.color);
+            let mut options = show::options(&*out, args.color);
             options.top = top.unwrap_or(options.top);
             options.method = method;
             options.source.clone_from(&args.source);

@@ -83,7 +83,7 @@ function ranges(numbers) {
 }
 
 /** A name with its last part set off: what one looks for is at the end. */
-function name(full) {
+function nameOf(full) {
   const paren = full.search(/[ (]/);
   const head = paren < 0 ? full : full.slice(0, paren);
   const dot = head.lastIndexOf(".", head.lastIndexOf(".") - 1) + 1;

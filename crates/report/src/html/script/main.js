@@ -16,11 +16,12 @@ function render(moved) {
   const parts = view(shown).flat(Infinity);
   main.replaceChildren(...parts.filter((part) => part instanceof Node));
   parts.filter((part) => typeof part === "function").forEach((after) => after());
+  const heading = main.querySelector("h1");
+  document.title = clean(heading ? heading.textContent : DATA.command) + " - borescope";
   if (document.activeElement !== search) search.value = shown.q || "";
   if (moved && document.activeElement !== search) {
     window.scrollTo(0, 0);
-    const title = main.querySelector("h1");
-    if (title) title.focus({ preventScroll: true });
+    if (heading) heading.focus({ preventScroll: true });
   }
 }
 

@@ -7,7 +7,7 @@ function numbersOf(method) {
 
 /** The name of a method as a link, what is only shown as a name where it has no detail. */
 function methodLink(method, number) {
-  const inside = name(method.name);
+  const inside = nameOf(method.name);
   return number <= DATA.details.length ? h("a", { href: link({ method: number }) }, inside) : h("span", null, inside);
 }
 
@@ -99,14 +99,19 @@ function methodView(number, shown) {
     keep({ path: same ? null : id });
     choose(same ? null : id);
   };
-  const choose = (id) => {
+  const chosenPath = (id) => {
     const found = byId.get(Number(id));
-    const path = id !== null && found ? found.path : null;
-    document.querySelectorAll("[data-path]").forEach((one) => {
+    return id !== null && found ? found.path : null;
+  };
+  const markButtons = (path) => document.querySelectorAll("[data-path]").forEach((one) => {
       const on = path !== null && one.dataset.path === String(path.id);
       one.classList.toggle("on", on);
       if (one.tagName === "BUTTON") one.setAttribute("aria-pressed", String(on));
     });
+  const choose = (id) => {
+    const path = chosenPath(id);
+    const found = byId.get(Number(id));
+    markButtons(path);
     markLines(views.source, path ? path.lines : []);
     if (views.picture) markFlow(views.picture, detail.flow, path);
     views.chosen.replaceChildren(...(path ? [h("span", null, "Shown: path " + path.id + ", " + found.words[4] + ", " + found.words[0] + " times (" + found.words[1] + ") "), h("button", { type: "button", class: "quiet", onclick: () => pick(path.id) }, "show none")] : [h("span", { class: "hint" }, "Choose a path: its lines and its way are set off.")]));
@@ -136,10 +141,10 @@ function methodView(number, shown) {
   }
 
   const tree = detail.trees.length ? h("section", { class: "card" }, h("h2", null, "What follows what"),
-    treeView(detail.trees, DATA.k, numbers, pick, place, { root: shown.root, prune: shown.prune }, keep)) : null;
+    treeView(detail.trees, DATA.k, numbers, pick, place, { root: shown.root, prune: shown.prune }, keep, () => markButtons(chosenPath(state().path || null)))) : null;
 
   return [h("section", { class: "head" }, h("p", { class: "crumbs" }, h("a", { href: "#" }, "All methods"), " / method " + number),
-    h("h1", { tabindex: "-1" }, name(method.name)),
+    h("h1", { tabindex: "-1" }, nameOf(method.name)),
     h("p", null, h("strong", null, method.words.share), " of all iterations: " + method.words.iterations + "; " + words.facts),
     words.doubt ? h("p", { class: "doubt" }, words.doubt) : null, views.chosen),
   h("div", { class: "beside" }, h("div", { class: "wide" }, chains, picture, tree, pathTable(method, detail, pick), apart(detail, pick)), views.source),

@@ -26,7 +26,7 @@ function plot(series, times, after, label) {
   const lines = series.map((s, at) => svg("g", { class: "series s" + (at % 8) },
     svg("polyline", { points: s.bytes.map((b, i) => x(times[i]).toFixed(1) + "," + y(b).toFixed(1)).join(" ") }),
     s.bytes.map((b, i) => svg("circle", { cx: x(times[i]).toFixed(1), cy: y(b).toFixed(1), r: 3.5 }, svg("title", null, s.name + ": " + size(b) + " after " + after[i])))));
-  const legend = h("ul", { class: "legend" }, series.map((s, at) => h("li", { class: "s" + (at % 8) }, h("span", { class: "swatch", "aria-hidden": "true" }), s.href ? h("a", { href: s.href }, name(s.name)) : s.name)));
+  const legend = h("ul", { class: "legend" }, series.map((s, at) => h("li", { class: "s" + (at % 8) }, h("span", { class: "swatch", "aria-hidden": "true" }), s.href ? h("a", { href: s.href }, nameOf(s.name)) : s.name)));
   const rows = series.map((s) => h("tr", null, h("th", { scope: "row" }, s.name), s.bytes.map((b) => h("td", { class: "number" }, size(b)))));
   return [svg("svg", { class: "plot", viewBox: "0 0 " + box.width + " " + box.height, role: "img", "aria-label": label }, grid, labels, lines), legend,
     h("details", null, h("summary", null, "As a table"), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label + ", as a table" }, h("table", null, h("thead", null, h("tr", null, h("td", null), after.map((a) => h("th", { scope: "col", class: "number" }, a)))), h("tbody", null, rows))))];

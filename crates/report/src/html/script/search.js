@@ -8,7 +8,7 @@ function searchable() {
   const all = [];
   const add = (kind, text, href, node) => all.push({ kind, low: text.toLowerCase(), text, href, node });
   if (DATA.lens === "paths") {
-    (DATA.methods || []).forEach((m, at) => add("Methods", m.name + " " + (m.place || ""), at < DATA.details.length ? link({ method: at + 1 }) : null, () => [name(m.name), h("span", { class: "where" }, " " + (m.place || "") + " " + m.words.share)]));
+    (DATA.methods || []).forEach((m, at) => add("Methods", m.name + " " + (m.place || ""), at < DATA.details.length ? link({ method: at + 1 }) : null, () => [nameOf(m.name), h("span", { class: "where" }, " " + (m.place || "") + " " + m.words.share)]));
     (DATA.details || []).forEach((d, at) => {
       d.words.findings.forEach((text) => add("Findings", text, link({ method: at + 1 }), () => [text, h("span", { class: "where" }, " " + DATA.methods[at].name)]));
       if (d.source) d.source.lines.forEach((text, line) => add("Source lines", text, link({ method: at + 1 }), () => [h("code", null, text.trim()), h("span", { class: "where" }, " " + (DATA.methods[at].source_file || "") + ":" + (d.source.from + line))]));
@@ -16,7 +16,7 @@ function searchable() {
   }
   (DATA.lines || []).forEach((line, at) => {
     const href = link({ line: at + 1 });
-    add("Lines", lineName(line), href, () => name(line.name));
+    add("Lines", lineName(line), href, () => nameOf(line.name));
     line.parts.forEach((p) => add("Types", p.type + " " + (p.site || ""), href, () => [h("bdi", null, p.type), h("span", { class: "where" }, " from " + line.name + (p.site ? ", in " + p.site : ""))]));
     if (line.source) add("Source lines", lineText(line), href, () => [h("code", null, lineText(line)), h("span", { class: "where" }, " " + line.name)]);
   });

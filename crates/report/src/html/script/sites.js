@@ -96,7 +96,7 @@ function lineTable(shown, to, from) {
   const most = Math.max(1, ...rows.map((r) => r.t.bytes[to]));
   const main = (r) => r.line.parts.reduce((best, p) => (!best || p.bytes[to] > best.bytes[to] ? p : best), null);
   const columns = [
-    { key: "line", title: "Line", of: (r) => r.line.name, cell: (r) => [h("a", { href: link({ line: r.at + 1 }) }, name(r.line.name)), r.line.of_application ? null : h("span", { class: "where" }, "caller not known"), r.line.source ? h("code", { class: "where" }, lineText(r.line)) : null] },
+    { key: "line", title: "Line", of: (r) => r.line.name, cell: (r) => [h("a", { href: link({ line: r.at + 1 }) }, nameOf(r.line.name)), r.line.of_application ? null : h("span", { class: "where" }, "caller not known"), r.line.source ? h("code", { class: "where" }, lineText(r.line)) : null] },
     { key: "bytes", title: "Live bytes", of: (r) => r.t.bytes[to], number: true, cell: (r) => h("span", { class: "share", "--share": r.t.bytes[to] / most }, size(r.t.bytes[to])) },
     { key: "share", title: "Of heap", of: (r) => r.t.bytes[to], number: true, cell: (r) => percent(r.t.bytes[to], heap) },
     from === null ? null : { key: "grew", title: "Grew by", of: (r) => r.grew, number: true, cell: (r) => h("span", { class: r.grew > 0 ? "more" : "" }, signed(r.grew, size)) },
@@ -132,7 +132,7 @@ function lineView(number, shown) {
   const about = DATA.leads.filter((one) => one.line === number - 1).map((one) => h("p", { class: "advice" }, one.text));
   const series = line.parts.slice(0, 6).map((p) => ({ name: p.type, bytes: p.bytes }));
   const source = line.source ? sourcePanel(line.source_file + ":" + line.line, line.source, [], thousands, (n) => n === line.line) : null;
-  return [h("section", { class: "head" }, h("p", { class: "crumbs" }, h("a", { href: "#" }, "All lines"), " / line " + number), h("h1", { tabindex: "-1" }, name(line.name)),
+  return [h("section", { class: "head" }, h("p", { class: "crumbs" }, h("a", { href: "#" }, "All lines"), " / line " + number), h("h1", { tabindex: "-1" }, nameOf(line.name)),
     h("p", null, h("strong", null, size(t.bytes[to])), " in " + plural(t.objects[to], "live object", "live objects") + ", " + percent(t.bytes[to], DATA.snapshots[to].live_bytes) + " of the heap" + (from === null ? "" : "; " + signed(t.bytes[to] - t.bytes[from], size) + " since snapshot " + DATA.snapshots[from].number)),
     line.of_application ? null : h("p", { class: "doubt" }, "A line of the JDK: the line of the application that led to it is not known.")),
   h("div", { class: "beside" }, h("div", { class: "wide" }, h("section", { class: "card" }, h("h2", null, "What it allocated"), about,

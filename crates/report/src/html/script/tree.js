@@ -23,8 +23,8 @@ function treeList(tree, share, numbers, onpick, place) {
   return { list, shown };
 }
 
-/** The tree with its controls. `kept`: {root, prune} of the address; `onkeep(changes)`. */
-function treeView(trees, k, numbers, onpick, place, kept, onkeep) {
+/** The tree with its controls. `kept`: {root, prune} of the address; `onkeep(changes)`; `ondraw()` after each change. */
+function treeView(trees, k, numbers, onpick, place, kept, onkeep, ondraw) {
   const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tree of what follows what" });
   const said = h("p", { class: "hint", "aria-live": "polite" });
   const output = h("output", { for: "prune" });
@@ -40,8 +40,8 @@ function treeView(trees, k, numbers, onpick, place, kept, onkeep) {
     said.textContent = plural(shown, "sequence", "sequences") + " of up to " + k + " paths" +
       (floor >= prune && tree.floor > 0 ? "; those below " + floor + "\u00a0% are not in this page" : "") + ". On the lines: the share of the times the step before ran that go on this way.";
   };
-  slider.addEventListener("input", () => { draw(); onkeep({ prune: slider.value }); });
-  const choice = h("select", { id: "root", onchange: (event) => { tree = trees[event.target.selectedIndex]; draw(); onkeep({ root: tree.nodes[0][1] }); } },
+  slider.addEventListener("input", () => { draw(); onkeep({ prune: slider.value }); ondraw(); });
+  const choice = h("select", { id: "root", onchange: (event) => { tree = trees[event.target.selectedIndex]; draw(); onkeep({ root: tree.nodes[0][1] }); ondraw(); } },
     trees.map((t) => h("option", { value: t.nodes[0][1], selected: t === tree }, "path " + t.nodes[0][1] + " (" + numbers(t.nodes[0][2]) + ")")));
   draw();
   return [h("div", { class: "controls" },
