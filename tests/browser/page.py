@@ -6,7 +6,7 @@ usage: page.py [--shots DIR] BORESCOPE PROFILE [SOURCE]...   profiles of either 
 
 Needs `pip install playwright axe-playwright-python` and a Chromium: the distribution's package, or another one named by CHROMIUM (playwright's
 own download is not used). Checks each view, search, sorting, the slider, links, keys, light and dark; that nothing is written to the console, that
-nothing but the file is asked for, and that axe-core finds no serious fault. Exit code 0 = all is well; else the first fault is on standard error.
+nothing but the file is asked for, and that axe-core finds no serious fault. Exit code 0 = all is well; else the faults are on standard error.
 """
 
 import argparse
@@ -18,17 +18,30 @@ import sys
 import tempfile
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
 SIZE = {"width": 1440, "height": 900}
+# Nothing on a page takes so long.
+MILLISECONDS = 5_000
 checks = 0
+faults = []
 
 
 def check(good, what):
     global checks
     checks += 1
     if not good:
-        sys.exit(f"page.py: {what}")
+        faults.append(what)
+        print(f"page.py: {what}", file=sys.stderr, flush=True)
+
+
+def attempt(what, action, *arguments):
+    """The action's result; that a part of a page is not there or does not react is a fault like others."""
+    try:
+        return action(*arguments)
+    except Error as error:
+        check(False, f"{what}: {str(error)[:600]}")
+        return None
 
 
 class Watched:
@@ -37,6 +50,7 @@ class Watched:
     def __init__(self, browser, file, fragment="", **options):
         self.context = browser.new_context(viewport=SIZE, offline=True, **options)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(MILLISECONDS)
         self.faults = []
         self.page.on("console", lambda message: self.faults.append(f"console: {message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
@@ -214,21 +228,25 @@ def main():
             check(file.stat().st_size <= 5_000_000, f"{file.name} is too large")
             seen = Watched(browser, file)
             lens = seen.page.evaluate("DATA.lens")
-            word = paths(seen) if lens == "paths" else sites(seen)
-            keys_and_search(seen, word)
+            detail = "#method=1" if lens == "paths" else "#line=1"
+            if arguments.shots:
+                arguments.shots.mkdir(parents=True, exist_ok=True)
+                first = seen.page.evaluate("(DATA.first[0] || {method: 1}).method" if lens == "paths" else "0")
+                best = f"#method={first}&path={seen.page.evaluate(f'DATA.details[{first - 1}].paths[0].id')}" if lens == "paths" else detail
+                shots(browser, file, [("first", ""), ("detail", best)], arguments.shots)
+            word = attempt(file.name, paths if lens == "paths" else sites, seen)
+            attempt(f"{file.name}, keys and search", keys_and_search, seen, word or "a")
             seen.open("")
             light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
             seen.page.locator("#theme").click()
             check(seen.page.evaluate("getComputedStyle(document.body).backgroundColor") != light, "no other colours")
             seen.close()
-            detail = "#method=1" if lens == "paths" else "#line=1"
             for scheme in ("light", "dark"):
-                accessible(browser, file, ["", detail, "#q=a"], scheme)
-            if arguments.shots:
-                arguments.shots.mkdir(parents=True, exist_ok=True)
-                shots(browser, file, [("first", ""), ("detail", detail)], arguments.shots)
+                attempt(f"{file.name}, axe-core", accessible, browser, file, ["", detail, "#q=a"], scheme)
             print(f"{file.name}: {file.stat().st_size:,} bytes, {lens}")
         browser.close()
+    if faults:
+        sys.exit(f"page.py: {len(faults)} of {checks} checks failed")
     print(f"page.py: {checks} checks, all well")
 
 
