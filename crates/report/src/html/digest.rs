@@ -35,7 +35,7 @@ fn sha256(text: &[u8]) -> [u8; 32] {
         for (word, bytes) in w.iter_mut().zip(block.chunks_exact(4)) {
             *word = bytes
                 .iter()
-                .fold(0, |word, &byte| word << 8 | u32::from(byte));
+                .fold(0, |word, &byte| (word << 8) | u32::from(byte));
         }
         for i in 16..64 {
             let (a, b) = (w[i - 15], w[i - 2]);
@@ -47,14 +47,14 @@ fn sha256(text: &[u8]) -> [u8; 32] {
                 .wrapping_add(s1);
         }
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
-        for i in 0..64 {
+        for (k, word) in K.iter().zip(w) {
             let s1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
             let choice = (e & f) ^ (!e & g);
             let t1 = h
                 .wrapping_add(s1)
                 .wrapping_add(choice)
-                .wrapping_add(K[i])
-                .wrapping_add(w[i]);
+                .wrapping_add(*k)
+                .wrapping_add(word);
             let s0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
             let majority = (a & b) ^ (a & c) ^ (b & c);
             let t2 = s0.wrapping_add(majority);
@@ -77,7 +77,7 @@ fn base64(bytes: &[u8]) -> String {
     let mut out = String::new();
     for three in bytes.chunks(3) {
         let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
         for digit in 0..4 {
             let at = (bits >> (18 - 6 * digit)) & 63;
             out.push(match digit <= three.len() {
