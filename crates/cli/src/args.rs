@@ -152,6 +152,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
   borescope report run1
   borescope report run1 --method 'com.acme.Scanner.*' --source src/main/java
   borescope report run1 --format json | jq '.paths.methods[0].chains'
+  borescope report run1 --format html --source src/main/java --out run1.html     a page for the browser
 
 {EXIT_CODES}")
     )]
@@ -296,6 +297,17 @@ pub enum Format {
     Json,
 }
 
+/// How a profile is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// For people
+    Text,
+    /// For tools: one JSON object
+    Json,
+    /// For people, in a browser: one page that needs nothing else, of at most 5 MB
+    Html,
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
@@ -313,10 +325,14 @@ pub struct ReportArgs {
     /// Directory that `paths`, `sites` or the agent has written
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    /// Show the N hottest methods, and of each the N hottest sequences; of `sites`, N lines [default: text 10, json everything]
+    /// How to show it
+    #[arg(long, value_enum, default_value_t = View::Text)]
+    pub format: View,
+    /// Write it to this file instead of standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Show the N hottest methods, and of each the N hottest sequences; of `sites`, N lines [default: text 10, json everything, html
+    /// what there is room for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     /// Show only methods (of `sites`: lines in methods) that match, such as 'Scanner.*' or 'com.acme.*'

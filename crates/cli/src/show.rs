@@ -1,10 +1,10 @@
-//! Profiles as text or JSON: from a directory to what is printed, and how wide and colourful a terminal is.
+//! Profiles as text, JSON or a page: from a directory to what is printed, and how wide and colourful a terminal is.
 
 use crate::args::Color;
 use crate::failure::{Failure, Result, damaged};
 use crate::sealing;
 use borescope_profile::{Manifest, Opened, sites};
-use borescope_report::{JsonOptions, TextOptions};
+use borescope_report::{HtmlOptions, JsonOptions, TextOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -31,6 +31,15 @@ pub fn json(profile: &Opened, options: &JsonOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::json(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::json(profile, options, out),
+    }
+    .map_err(failure)
+}
+
+/// The page for a browser.
+pub fn html(profile: &Opened, options: &HtmlOptions, out: &mut dyn Write) -> Result<()> {
+    match profile {
+        Opened::Paths(profile) => borescope_report::html(profile, options, out),
+        Opened::Sites(profile) => borescope_report::sites::html(profile, options, out),
     }
     .map_err(failure)
 }

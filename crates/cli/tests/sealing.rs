@@ -278,3 +278,29 @@ fn a_directory_with_other_things_in_it_is_not_turned_into_a_profile() {
     assert_eq!(json(&w, "half")["target"]["pid"], 4711);
     assert!(!w.list("half").iter().any(|n| n.starts_with('.')));
 }
+
+/// `--out` takes each format; a page is whole, and a place that cannot be written is named.
+#[test]
+fn reports_go_to_a_file_when_asked() {
+    let w = World::new();
+    w.java(0);
+    w.run(&["paths", "-q", "-o", "out", "--", "java"]);
+    for (format, start) in [
+        ("html", "<!doctype html>"),
+        ("json", "{\"borescope\":"),
+        ("text", "hello"),
+    ] {
+        let printed = w.run(&["report", "out", "--format", format]);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        assert!(format == "text" || printed.stdout.starts_with(start));
+        let ran = w.run(&["report", "out", "--format", format, "--out", "file"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+        assert_eq!(fs::read_to_string(w.path("file")).unwrap(), printed.stdout);
+    }
+    let nowhere = ["report", "out", "--out", "no/such/directory/file"];
+    w.run(&nowhere)
+        .fails(2, &["no/such/directory/file", "--out FILE"]);
+    let left = fs::read_dir(w.path(".")).unwrap().flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".tmp"));
+    assert_eq!(left.count(), 0, "nothing half-written stays");
+}

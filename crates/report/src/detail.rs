@@ -124,6 +124,19 @@ pub(crate) fn merged(page: &mut Page, merged: &[Merged]) {
     );
 }
 
+/// The title of a matrix of the paths that start where `first` does.
+pub(crate) fn apart(first: &PathRow) -> String {
+    let start = match (first.lines.first(), first.bcis.first()) {
+        (Some(line), _) => format!("line {line}"),
+        (None, Some(range)) => format!("bytecode {}", range.0),
+        (None, None) => "one place".to_owned(),
+    };
+    format!(
+        "What tells the paths from {start} ({}) apart:",
+        names::starts(first.starts)
+    )
+}
+
 /// What paths that start at one place do not have in common, with source text if there is any.
 pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&SourceFile>) {
     let paths = &paths[..paths.len().min(MATRIX_PATHS)];
@@ -132,19 +145,7 @@ pub(crate) fn matrix(page: &mut Page, paths: &[&PathRow], source: Option<&Source
     if rows.is_empty() {
         return;
     }
-    let start = match (first.lines.first(), first.bcis.first()) {
-        (Some(line), _) => format!("line {line}"),
-        (None, Some(range)) => format!("bytecode {}", range.0),
-        (None, None) => "one place".to_owned(),
-    };
-    page.para(
-        Look::Plain,
-        INDENT,
-        &format!(
-            "What tells the paths from {start} ({}) apart:",
-            names::starts(first.starts)
-        ),
-    );
+    page.para(Look::Plain, INDENT, &apart(first));
     // (place, takers, source text)
     let mut cells: Vec<(String, &[bool], &str)> = Vec::new();
     for row in &rows {

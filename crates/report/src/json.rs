@@ -180,6 +180,31 @@ impl<'a> Head<'a> {
     }
 }
 
+/// What a method is and how much it ran.
+pub(crate) fn method_fields<M: SerializeMap>(map: &mut M, m: &Method) -> Result<(), M::Error> {
+    map.serialize_entry("class", &words::java_name(&m.class))?;
+    map.serialize_entry("method", &m.method)?;
+    map.serialize_entry("descriptor", &m.descriptor)?;
+    map.serialize_entry("source_file", &m.source_file)?;
+    map.serialize_entry("loader", &m.loader)?;
+    map.serialize_entry("class_hash", &format!("{:016x}", m.class_hash))?;
+    map.serialize_entry("instances", &m.instances)?;
+    map.serialize_entry("lines", &m.lines)?;
+    map.serialize_entry("num_paths", &m.num_paths)?;
+    map.serialize_entry("numbered_paths", &m.numbered_paths)?;
+    map.serialize_entry("activations", &m.activations)?;
+    map.serialize_entry("iterations", &m.ids)?;
+    map.serialize_entry("unfinished", &m.unfinished)?;
+    let estimate = m.estimate.as_ref();
+    map.serialize_entry("chosen", &estimate.map(|e| e.chosen))?;
+    map.serialize_entry("activations_interval", &estimate.map(|e| e.activations))?;
+    map.serialize_entry("iterations_interval", &estimate.map(|e| e.ids))?;
+    map.serialize_entry("unfinished_interval", &estimate.map(|e| e.unfinished))?;
+    map.serialize_entry("exact", &m.exact)?;
+    map.serialize_entry("paths_exact", &m.paths_exact)?;
+    Ok(())
+}
+
 struct MethodJson<'a> {
     manifest: &'a Manifest,
     method: &'a Method,
@@ -197,26 +222,7 @@ impl Serialize for MethodJson<'_> {
         } = *self;
         let limit = top.unwrap_or(usize::MAX);
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("class", &words::java_name(&m.class))?;
-        map.serialize_entry("method", &m.method)?;
-        map.serialize_entry("descriptor", &m.descriptor)?;
-        map.serialize_entry("source_file", &m.source_file)?;
-        map.serialize_entry("loader", &m.loader)?;
-        map.serialize_entry("class_hash", &format!("{:016x}", m.class_hash))?;
-        map.serialize_entry("instances", &m.instances)?;
-        map.serialize_entry("lines", &m.lines)?;
-        map.serialize_entry("num_paths", &m.num_paths)?;
-        map.serialize_entry("numbered_paths", &m.numbered_paths)?;
-        map.serialize_entry("activations", &m.activations)?;
-        map.serialize_entry("iterations", &m.ids)?;
-        map.serialize_entry("unfinished", &m.unfinished)?;
-        let estimate = m.estimate.as_ref();
-        map.serialize_entry("chosen", &estimate.map(|e| e.chosen))?;
-        map.serialize_entry("activations_interval", &estimate.map(|e| e.activations))?;
-        map.serialize_entry("iterations_interval", &estimate.map(|e| e.ids))?;
-        map.serialize_entry("unfinished_interval", &estimate.map(|e| e.unfinished))?;
-        map.serialize_entry("exact", &m.exact)?;
-        map.serialize_entry("paths_exact", &m.paths_exact)?;
+        method_fields(&mut map, m)?;
         map.serialize_entry("merged", &Each(detail.merged.iter().map(MergedJson)))?;
         map.serialize_entry(
             "paths",
@@ -232,22 +238,32 @@ impl Serialize for MethodJson<'_> {
             },
         )?;
         let chains = chain::hot(m, detail, top.unwrap_or(CHAINS));
-        // What an estimate of a chain's count is worth; null = not an estimate.
-        let interval = |c: &Chain| {
-            let node = detail.kipf.find(&c.ids).filter(|_| estimate.is_some())?;
-            Some(Interval {
-                lo: detail.kipf.lower(node),
-                hi: manifest.upper(m, detail.kipf.upper(node)),
-            })
-        };
-        let chains = chains.iter().map(|c| ChainJson(c, interval(c)));
+        let chains = chains
+            .iter()
+            .map(|c| ChainJson(c, chain_interval(manifest, m, &detail.kipf, c)));
         map.serialize_entry("chains", &Each(chains))?;
         map.end()
     }
 }
 
+/// What an estimate of a chain's count is worth; `None` = not an estimate.
+pub(crate) fn chain_interval(
+    manifest: &Manifest,
+    method: &Method,
+    kipf: &KIpf,
+    chain: &Chain,
+) -> Option<Interval> {
+    let node = kipf
+        .find(&chain.ids)
+        .filter(|_| method.estimate.is_some())?;
+    Some(Interval {
+        lo: kipf.lower(node),
+        hi: manifest.upper(method, kipf.upper(node)),
+    })
+}
+
 /// A list from an iterator that can be walked again.
-struct Each<I>(I);
+pub(crate) struct Each<I>(pub(crate) I);
 
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Each<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -274,7 +290,8 @@ impl Serialize for MergedJson<'_> {
     }
 }
 
-struct PathJson<'a>(&'a PathRow);
+/// A path of a method.
+pub(crate) struct PathJson<'a>(pub(crate) &'a PathRow);
 
 impl Serialize for PathJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -321,7 +338,8 @@ impl Serialize for Id {
     }
 }
 
-struct ChainJson<'a>(&'a Chain, Option<Interval>);
+/// A chain and what its count is worth.
+pub(crate) struct ChainJson<'a>(pub(crate) &'a Chain, pub(crate) Option<Interval>);
 
 impl Serialize for ChainJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

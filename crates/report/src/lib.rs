@@ -1,15 +1,18 @@
-//! Reports of a profile, one file an exporter: [`text()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens.
+//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens.
 //!
 //! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
 //! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
 //! figure that claims more than the profile knows, a panic on a strange profile or a narrow terminal, control characters of the
 //! profiled program on the reader's terminal.
 
+mod about;
 mod advice;
 mod chain;
 mod contrast;
 mod detail;
 mod filter;
+mod first;
+mod html;
 mod json;
 mod names;
 mod page;
@@ -22,6 +25,7 @@ mod words;
 use std::io::{self, BufWriter, Write};
 
 pub use filter::MethodGlob;
+pub use html::{HtmlOptions, MOST_BYTES, html};
 pub use json::{JsonOptions, json};
 pub use text::{TextOptions, text};
 pub use words::thousands;

@@ -1,12 +1,14 @@
-//! Reports of the sites lens: the lines that grew or hold most, as text or JSON, and what differs between two snapshots.
+//! Reports of the sites lens: the lines that grew or hold most, as text, JSON or a page for a browser, and what differs between two snapshots.
 
 mod advice;
 mod heap;
+mod html;
 mod json;
 mod text;
 
 use borescope_profile::sites::{Profile, Snapshot};
 
+pub use html::html;
 pub use json::{diff_json, json};
 pub use text::{diff_text, text};
 

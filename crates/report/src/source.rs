@@ -35,8 +35,13 @@ impl SourceFile {
 
     /// The text of a line (1-based) without its indentation; `None` if there is no such line.
     pub(crate) fn line(&self, number: u32) -> Option<&str> {
+        self.indented(number).map(str::trim)
+    }
+
+    /// The text of a line (1-based) as it is; `None` if there is no such line.
+    pub(crate) fn indented(&self, number: u32) -> Option<&str> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        self.0.get(index).map(|text| text.trim())
+        self.0.get(index).map(String::as_str)
     }
 }
 

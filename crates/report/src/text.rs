@@ -4,12 +4,13 @@
 use std::{io::Write, path::PathBuf};
 
 use borescope_paths::chains::{self, Chain};
-use borescope_profile::{Manifest, Method, MethodDetail, PathRow, Profile};
+use borescope_profile::{Manifest, Method, MethodDetail, Profile};
 
 use crate::{
-    Error, MethodGlob,
+    Error, MethodGlob, about,
     advice::{self, Finding},
     chain, detail,
+    first::{self, Lead},
     json::hottest,
     names::Names,
     page::{Look, Page},
@@ -20,18 +21,10 @@ use crate::{
 
 /// Chains of a method.
 const CHAINS: usize = 3;
-/// Matrices of a method.
-const MATRICES: usize = 3;
 /// Trees of a method.
 const TREES: usize = 2;
 /// Nodes below this share of the root are pruned (seed, figure 4).
 const PRUNE: f64 = 0.1;
-/// Findings at the top.
-const FIRST: usize = 5;
-/// They come from the methods shown and from those with at least one in so many of all iterations ...
-const SCAN_SHARE: u128 = 200;
-/// ... but not from more methods than this.
-const SCAN_MOST: usize = 100;
 /// Examples for a reason to stay plain.
 const EXAMPLES: usize = 3;
 
@@ -92,13 +85,9 @@ fn write(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Resul
     // Findings are looked for in some more methods than are shown: what to mend need not be in the hottest ones.
     let mut entries = page.another();
     let mut details = page.another();
-    let mut findings: Vec<(Option<usize>, &Method, Finding)> = Vec::new();
-    let weighs = |m: &Method| u128::from(m.ids) * SCAN_SHARE >= u128::from(manifest.totals.ids);
-    let scanned = chosen
-        .iter()
-        .enumerate()
-        .take_while(|(i, m)| *i < shown.len() || (*i < SCAN_MOST && weighs(m)));
-    for (i, method) in scanned {
+    let mut leads: Vec<Lead> = Vec::new();
+    let scanned = first::scanned(&chosen, shown.len(), manifest.totals.ids);
+    for (i, method) in scanned.iter().copied().enumerate() {
         let data = profile.detail(method.index)?;
         let chains = chain::hot(method, &data, CHAINS);
         let found = advice::findings(method, &data, &chains);
@@ -113,9 +102,20 @@ fn write(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Resul
             entry.summary(&mut entries, manifest, &found);
             entry.detail(&mut details, options);
         }
-        findings.extend(found.into_iter().map(|f| (number, *method, f)));
+        leads.extend(found.into_iter().map(|finding| Lead {
+            number,
+            method,
+            finding,
+        }));
     }
-    first(&mut page, findings, manifest.totals.ids);
+    let leads = first::weightiest(leads);
+    if !leads.is_empty() {
+        page.blank();
+        page.line(Look::Bold, "LOOK HERE FIRST");
+        for lead in leads {
+            page.para(Look::Advice, "  - ", &lead.sentence(manifest.totals.ids));
+        }
+    }
     out.write_all(page.take().as_bytes())?;
     if !shown.is_empty() {
         let rest = chosen.len() - shown.len();
@@ -144,7 +144,7 @@ fn write(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Resul
 }
 
 /// What was profiled, how far it can be trusted.
-fn header(page: &mut Page, profile: &Profile) {
+pub(crate) fn header(page: &mut Page, profile: &Profile) {
     let m = profile.manifest();
     let target = &m.target;
     let command = if target.command.is_empty() {
@@ -273,7 +273,7 @@ fn doubts(m: &Manifest) -> Vec<String> {
 }
 
 /// Why there is nothing to show, and what to do.
-fn nothing(page: &mut Page, profile: &Profile, options: &TextOptions, all: &[&Method]) {
+pub(crate) fn nothing(page: &mut Page, profile: &Profile, options: &TextOptions, all: &[&Method]) {
     let totals = &profile.manifest().totals;
     let target = &profile.manifest().target;
     page.blank();
@@ -323,43 +323,6 @@ fn nothing(page: &mut Page, profile: &Profile, options: &TextOptions, all: &[&Me
     page.para(Look::Bold, "", &text);
 }
 
-/// The weightiest findings of the methods shown.
-fn first(page: &mut Page, mut findings: Vec<(Option<usize>, &Method, Finding)>, all: u64) {
-    findings.sort_by_key(|f| std::cmp::Reverse(f.2.weight));
-    findings.truncate(FIRST);
-    if findings.is_empty() {
-        return;
-    }
-    page.blank();
-    page.line(Look::Bold, "LOOK HERE FIRST");
-    for (number, method, finding) in findings {
-        let name = short_name(method);
-        let place = match number {
-            Some(n) => format!("method\u{a0}{n}"),
-            None => format!("--method\u{a0}'{name}'"),
-        };
-        let share = percent(method.ids, all);
-        page.para(
-            Look::Advice,
-            "  - ",
-            &format!(
-                "{name} ({place}, {share} of all iterations): {}",
-                finding.short
-            ),
-        );
-    }
-}
-
-/// `Scanner.next`: class without package.
-fn short_name(method: &Method) -> String {
-    let class = words::java_name(&method.class);
-    format!(
-        "{}.{}",
-        class.rsplit('.').next().unwrap_or(&class),
-        method.method
-    )
-}
-
 /// A method in the report.
 struct Entry<'a> {
     number: usize,
@@ -369,15 +332,6 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn name(&self) -> String {
-        format!(
-            "{}.{}{}",
-            words::java_name(&self.method.class),
-            self.method.method,
-            words::parameters(&self.method.descriptor)
-        )
-    }
-
     /// Name, weight, findings and hot chains.
     fn summary(&self, page: &mut Page, manifest: &Manifest, findings: &[Finding]) {
         let m = self.method;
@@ -390,53 +344,11 @@ impl Entry<'_> {
         let room = page.width.saturating_sub(weight.chars().count() + 2);
         page.both_ends(
             Look::Bold,
-            &words::keep_end_after(&format!("{}. ", self.number), &self.name(), room),
+            &words::keep_end_after(&format!("{}. ", self.number), &about::name(m), room),
             &weight,
         );
-        let mut facts = Vec::new();
-        if let Some(file) = &m.source_file {
-            facts.push(match m.lines {
-                Some((a, b)) if a != b => format!("{file}:{a}-{b}"),
-                Some((a, _)) => format!("{file}:{a}"),
-                None => file.clone(),
-            });
-        }
-        facts.push(format!(
-            "{}\u{a0}{} of {}{} iterations on average",
-            words::count(m, m.activations),
-            if m.activations == 1 { "call" } else { "calls" },
-            if m.estimate.is_some() { "about " } else { "" },
-            words::mean(m.ids, m.activations)
-        ));
-        facts.push(format!(
-            "{} of {} paths ran",
-            thousands(m.paths),
-            big(&m.num_paths)
-        ));
-        if let Some(unfinished) = m.unfinished.filter(|&n| n > 0) {
-            facts.push(match m.estimate {
-                Some(_) => format!("{}\u{a0}unfinished paths", words::about(unfinished)),
-                None => plural(unfinished, "unfinished path", "unfinished paths"),
-            });
-        }
-        page.para(Look::Dim, "    ", &facts.join("; "));
-        let doubt = match (m.estimate, m.paths_exact, m.exact) {
-            (Some(e), ..) => format!(
-                "Estimated from {}: {} iterations {}, calls {}.",
-                plural(e.chosen, "profiled call", "profiled calls"),
-                words::about(m.ids),
-                words::interval(e.ids),
-                words::interval(e.activations)
-            ),
-            (None, false, _) => {
-                "Counts are lower bounds, shares are of what was counted.".to_owned()
-            }
-            (None, true, false) => {
-                "Paths are exact; counts of sequences are lower bounds.".to_owned()
-            }
-            (None, true, true) => String::new(),
-        };
-        if !doubt.is_empty() {
+        page.para(Look::Dim, "    ", &about::facts(m));
+        if let Some(doubt) = about::doubt(m) {
             page.para(Look::Dim, "    ", &doubt);
         }
         for finding in findings {
@@ -457,7 +369,11 @@ impl Entry<'_> {
         page.blank();
         page.line(
             Look::Bold,
-            &words::keep_end_after(&format!("{}. ", self.number), &self.name(), page.width),
+            &words::keep_end_after(
+                &format!("{}. ", self.number),
+                &about::name(self.method),
+                page.width,
+            ),
         );
         detail::table(page, self.method, paths);
         detail::merged(page, &self.data.merged);
@@ -466,40 +382,10 @@ impl Entry<'_> {
             .source_file
             .as_ref()
             .and_then(|f| SourceFile::find(&options.source, &self.method.class, f));
-        let names = Names::new(paths);
-        // Paths that start at one place differ by branches; those that start elsewhere differ anyway.
-        let mut groups: Vec<Vec<&PathRow>> = Vec::new();
-        for id in self
-            .chains
+        about::groups(&self.chains, paths)
             .iter()
-            .flat_map(|c| &c.ids)
-            .copied()
-            .chain(paths.iter().map(|p| p.id))
-        {
-            let Some(path) = names.get(id) else { continue };
-            let start = |p: &PathRow| p.bcis.first().map(|r| r.0);
-            match groups.iter_mut().find(|g| start(g[0]) == start(path)) {
-                Some(group) if group.iter().all(|p| p.id != id) => group.push(path),
-                Some(_) => {}
-                None => groups.push(vec![path]),
-            }
-        }
-        groups
-            .iter()
-            .filter(|g| g.len() > 1)
-            .take(MATRICES)
             .for_each(|g| detail::matrix(page, g, source.as_ref()));
-        let mut roots: Vec<u32> = Vec::new();
-        for id in self
-            .chains
-            .iter()
-            .filter_map(|c| c.ids.first().copied())
-            .chain(paths.iter().map(|p| p.id))
-        {
-            if !roots.contains(&id) {
-                roots.push(id);
-            }
-        }
+        let roots = about::roots(&self.chains, paths);
         let trees: Vec<_> = roots
             .into_iter()
             .filter_map(|id| chains::tree(&self.data.kipf, id, PRUNE))
@@ -519,17 +405,8 @@ impl Entry<'_> {
     }
 }
 
-/// A decimal number of any length: `1,234`, `about 10^41`.
-fn big(decimal: &str) -> String {
-    match decimal.parse::<u64>() {
-        Ok(n) => thousands(n),
-        Err(_) if decimal.len() > 1 => format!("about 10^{}", decimal.len() - 1),
-        Err(_) => decimal.to_owned(),
-    }
-}
-
 /// What the counts do not cover.
-fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
+pub(crate) fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
     let m = profile.manifest();
     page.blank();
     page.line(Look::Bold, "NOT MEASURED");
@@ -548,7 +425,7 @@ fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
         let some: Vec<String> = worst
             .iter()
             .take(EXAMPLES)
-            .map(|(n, m)| format!("{} {}", short_name(m), words::number(m, *n)))
+            .map(|(n, m)| format!("{} {}", first::short_name(m), words::number(m, *n)))
             .collect();
         let text = format!(
             "{} cut short by an exception{} (no count): {}{}",

@@ -2,7 +2,7 @@
 
 mod support;
 
-use borescope_profile::{Burst, Interval, MethodEstimate, Profile};
+use borescope_profile::Profile;
 use borescope_report::{MethodGlob, TextOptions, text};
 use support::*;
 
@@ -49,44 +49,6 @@ fn all() -> Profile {
         ));
         manifest.totals.skipped = 6;
     })
-}
-
-/// Two methods of which one in 64 calls was profiled, and one that counts all.
-fn burst() -> Profile {
-    let all = profile(4, &[fixed_trips(), handler_loop(), leaf()]);
-    let mut details = std::collections::BTreeMap::new();
-    let mut manifest = all.manifest().clone();
-    let mut methods = all.methods().to_vec();
-    let near = |n: u64| Interval {
-        lo: n / 10 * 9,
-        hi: Some(n / 8 * 9),
-    };
-    for (n, method) in methods.iter_mut().enumerate() {
-        let mut detail = all.detail(method.index).unwrap();
-        if n < 2 {
-            (method.exact, method.paths_exact) = (false, false);
-            method.unfinished = method.unfinished.map(|n| n + 640);
-            method.estimate = Some(MethodEstimate {
-                chosen: method.activations / 64,
-                activations: near(method.activations),
-                unfinished: near(method.unfinished.unwrap_or(0)),
-                ids: near(method.ids),
-            });
-            for path in &mut detail.paths {
-                path.interval = Some(near(path.count));
-            }
-        }
-        details.insert(method.index, detail);
-    }
-    manifest.totals.unfinished += 1280;
-    manifest.burst = Some(Burst {
-        one_in: 64,
-        groups: 16,
-        activations: near(manifest.totals.activations),
-        ids: near(manifest.totals.ids),
-        unfinished: near(manifest.totals.unfinished),
-    });
-    Profile::from_parts(manifest, methods, Vec::new(), details)
 }
 
 /// No number of an estimated method stands without its mark.

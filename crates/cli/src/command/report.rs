@@ -1,41 +1,102 @@
-//! `borescope report`: seal what is not sealed yet, then print.
+//! `borescope report`: seal what is not sealed yet, then show it.
 
-use crate::args::{Format, ReportArgs};
-use crate::failure::Result;
+use crate::args::{ReportArgs, View};
+use crate::failure::{Result, cannot, usage};
 use crate::found::Found;
-use crate::{say, show};
+use crate::show;
 use borescope_profile::Opened;
-use borescope_report::{JsonOptions, MethodGlob};
-use std::path::PathBuf;
+use borescope_report::{HtmlOptions, JsonOptions, MethodGlob};
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Prints the report.
+/// Shows the report.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let dir = args.dir.as_path();
-    let found = Found::in_directory(dir)?;
+    let mut screen = std::io::stdout().lock();
+    if args.out.is_none() && args.format == View::Html && screen.is_terminal() {
+        return Err(usage!(
+            "a page is nothing for a terminal: --out FILE names a file for it"
+        ));
+    }
+    let found = Found::in_directory(&args.dir)?;
+    let shown = match &args.out {
+        None => show(args, &found, &mut screen)?,
+        Some(path) => to_file(path, |file| show(args, &found, file))?,
+    };
+    shown.as_ref().map_or(Ok(()), show::not_empty)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file that has its name only when it is whole (but a pipe or device is written to).
+fn to_file<T>(path: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+    let unwritable = |e: std::io::Error| {
+        cannot!(
+            "cannot write {}: {e}; --out FILE must be in a directory that can be written",
+            path.display()
+        )
+    };
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        let mut file = File::options().write(true).open(path).map_err(unwritable)?;
+        return write(&mut file);
+    }
+    let parent = path.parent().filter(|dir| *dir != Path::new(""));
+    let mut file = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(parent.unwrap_or(Path::new(".")))
+        .map_err(unwritable)?;
+    let written = write(file.as_file_mut())?;
+    file.persist(path).map_err(|e| unwritable(e.error))?;
+    Ok(written)
+}
+
+/// The profile that was shown, if it was one.
+fn show<W: Write + AsFd + IsTerminal>(
+    args: &ReportArgs,
+    found: &Found,
+    out: &mut W,
+) -> Result<Option<Opened>> {
     let top = args.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let method = args.method.as_deref().map(MethodGlob::new);
-    let mut out = std::io::stdout().lock();
-    match (found.profiles.as_slice(), args.format) {
-        ([one], Format::Text) => {
-            let mut options = show::options(&out, args.color);
+    let one = match (found.profiles.as_slice(), args.format) {
+        ([one], _) => one,
+        (many, View::Text) => {
+            let written = out
+                .write_all(list(many)?.as_bytes())
+                .and_then(|()| out.flush());
+            return match written {
+                Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+                    Err(cannot!("cannot write the report: {e}"))
+                }
+                _ => Ok(None),
+            };
+        }
+        (_, View::Json | View::Html) => found.one(&args.dir)?,
+    };
+    let profile = show::open(one)?;
+    match args.format {
+        View::Text => {
+            let mut options = show::options(&*out, args.color);
             options.top = top.unwrap_or(options.top);
             options.method = method;
             options.source.clone_from(&args.source);
             options.skipped = args.skipped;
-            let profile = show::open(one)?;
-            show::text(&profile, &options, &mut out)?;
-            show::not_empty(&profile)?;
+            show::text(&profile, &options, out)?;
         }
-        ([one], Format::Json) => {
-            let profile = show::open(one)?;
-            show::json(&profile, &JsonOptions { top, method }, &mut out)?;
-            show::not_empty(&profile)?;
+        View::Json => show::json(&profile, &JsonOptions { top, method }, out)?,
+        View::Html => {
+            let source = args.source.clone();
+            let options = HtmlOptions {
+                top,
+                method,
+                source,
+            };
+            show::html(&profile, &options, out)?;
         }
-        (many, Format::Text) => say::result(list(many)?)?,
-        (_, Format::Json) => found.one(dir).map(drop)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Some(profile))
 }
 
 /// One line a JVM.

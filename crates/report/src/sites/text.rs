@@ -4,12 +4,12 @@ use std::io::Write;
 
 use borescope_profile::sites::{Manifest, Place, Profile, Snapshot, Sum};
 
-use super::heap::{Change, Entry, Heap, Unknown, compare};
+use super::heap::{Change, Entry, Heap, Line, Unknown, compare};
 use super::{At, advice};
 use crate::page::{Look, Page};
 use crate::source::SourceFile;
 use crate::words::{self, percent, plural, signed, size, thousands};
-use crate::{Error, TextOptions, skipped};
+use crate::{Error, MethodGlob, TextOptions, skipped};
 
 /// Findings at the top.
 const FIRST: usize = 3;
@@ -57,7 +57,7 @@ pub fn diff_text(
     })
 }
 
-fn header(page: &mut Page, m: &Manifest) {
+pub(super) fn header(page: &mut Page, m: &Manifest) {
     let target = &m.target;
     let known = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
     page.line(
@@ -94,7 +94,7 @@ fn header(page: &mut Page, m: &Manifest) {
     }
 }
 
-fn nothing(page: &mut Page, m: &Manifest) {
+pub(super) fn nothing(page: &mut Page, m: &Manifest) {
     page.blank();
     let why = match (&m.snapshots_torn, m.target.sealed_after_crash) {
         (Some(_), _) => "No snapshot could be read.",
@@ -108,7 +108,7 @@ fn nothing(page: &mut Page, m: &Manifest) {
 }
 
 /// `at the OutOfMemoryError`.
-fn cause(snapshot: &Snapshot) -> &str {
+pub(super) fn cause(snapshot: &Snapshot) -> &str {
     match snapshot.cause.as_str() {
         "exit" => "at exit",
         "request" => "on request",
@@ -127,7 +127,7 @@ fn amount(sum: Sum) -> String {
 }
 
 /// `acme.Cache.put (Cache.java:52)`.
-fn place(place: &Place) -> String {
+pub(super) fn place(place: &Place) -> String {
     let name = format!("{}.{}", words::java_name(&place.class), place.method);
     match (&place.source_file, place.line) {
         (Some(file), 0) => format!("{name} ({file})"),
@@ -138,12 +138,81 @@ fn place(place: &Place) -> String {
 }
 
 /// The line with a remark if it is not one of the application.
-fn line(entry: &Entry) -> String {
+pub(super) fn line(entry: &Entry) -> String {
     let text = place(&entry.line.place);
     match entry.line.of_application {
         true => text,
         false => format!("{text}, caller not known"),
     }
+}
+
+/// The lines to look at first, of those that grew while the heap did, each with a sentence.
+pub(super) fn grown<'a>(
+    before: At,
+    after: At,
+    glob: Option<&MethodGlob>,
+    all: &[Entry<'a>],
+    most: usize,
+) -> Result<Vec<(&'a Line, String)>, Error> {
+    let heap = Change {
+        before: before.snapshot.live,
+        after: after.snapshot.live,
+    };
+    let grew = |entry: &&Entry| entry.change.bytes() > 0 && heap.bytes() > 0;
+    let shown: Vec<&Entry> = all.iter().take_while(grew).take(FIRST.min(most)).collect();
+    let lines: Vec<_> = shown.iter().map(|entry| entry.line).collect();
+    let (steps, counts) = match same_jvm(before, after) {
+        true if !lines.is_empty() => advice::steps(before, after, glob, &lines)?,
+        _ => (0, Vec::new()),
+    };
+    let mut leads = Vec::new();
+    for (at, entry) in shown.iter().enumerate() {
+        // The first is always told, others if they are in the same class of size.
+        if entry.change.bytes() * 5 < shown[0].change.bytes() {
+            break;
+        }
+        let mut text = format!(
+            "{} grew by {}",
+            line(entry),
+            words::size(positive(entry.change.bytes()))
+        );
+        if let Some((what, change)) = entry.parts.first() {
+            text += &format!(" ({} {})", signed(change.objects(), thousands), what.ty);
+        }
+        text += &match entry.change.bytes() > heap.bytes() {
+            true => ", more than the heap as a whole did".into(),
+            false => format!(
+                ", {} of what the heap grew by",
+                percent(positive(entry.change.bytes()), positive(heap.bytes()))
+            ),
+        };
+        if let Some(&grew) = counts.get(at) {
+            text += &format!("; it {}", advice::steadily(steps, grew));
+        }
+        text += ".";
+        text += &held_by(entry, all);
+        leads.push((entry.line, text));
+    }
+    Ok(leads)
+}
+
+/// The line that holds most, with a sentence, where there is nothing to compare with.
+pub(super) fn largest<'a>(at: At, all: &[Entry<'a>]) -> Option<(&'a Line, String)> {
+    let entry = all.first()?;
+    let live = at.snapshot.live;
+    let mut text = format!(
+        "{} allocated {}, {} of the heap",
+        line(entry),
+        size(entry.change.after.bytes),
+        percent(entry.change.after.bytes, live.bytes)
+    );
+    if let Some((what, change)) = entry.parts.first() {
+        text += &format!(" ({} {})", thousands(change.after.objects), what.ty);
+    }
+    text += ".";
+    text += &held_by(entry, all);
+    text += " Two snapshots tell whether it grows: `borescope snapshot PID`, or --every MINUTES.";
+    Some((entry.line, text))
 }
 
 /// What grew from one snapshot to another.
@@ -162,39 +231,10 @@ fn changes(page: &mut Page, before: At, after: At, options: &TextOptions) -> Res
     let shown = &grew[..grew.len().min(options.top)];
 
     unknown_first(page, after.snapshot);
-    if let Some(one) = shown.first().filter(|_| heap.bytes() > 0) {
+    if !shown.is_empty() && heap.bytes() > 0 {
         page.blank();
         page.line(Look::Bold, "LOOK HERE FIRST");
-        let lines: Vec<_> = shown.iter().take(FIRST).map(|entry| entry.line).collect();
-        let (steps, counts) = match same_jvm(before, after) {
-            true => advice::steps(before, after, glob, &lines)?,
-            false => (0, Vec::new()),
-        };
-        for (at, entry) in shown.iter().take(FIRST).enumerate() {
-            // The first is always told, others if they are in the same class of size.
-            if entry.change.bytes() * 5 < one.change.bytes() {
-                break;
-            }
-            let mut text = format!(
-                "{} grew by {}",
-                line(entry),
-                words::size(positive(entry.change.bytes()))
-            );
-            if let Some((what, change)) = entry.parts.first() {
-                text += &format!(" ({} {})", signed(change.objects(), thousands), what.ty);
-            }
-            text += &match entry.change.bytes() > heap.bytes() {
-                true => ", more than the heap as a whole did".into(),
-                false => format!(
-                    ", {} of what the heap grew by",
-                    percent(positive(entry.change.bytes()), positive(heap.bytes()))
-                ),
-            };
-            if let Some(&grew) = counts.get(at) {
-                text += &format!("; it {}", advice::steadily(steps, grew));
-            }
-            text += ".";
-            text += &held_by(entry, &all);
+        for (_, text) in grown(before, after, glob, &all, options.top)? {
             page.para(Look::Advice, "  - ", &text);
         }
     }
@@ -292,21 +332,9 @@ fn most(page: &mut Page, at: At, options: &TextOptions, answer: bool) -> Result<
     let live = at.snapshot.live;
     if answer {
         unknown_first(page, at.snapshot);
-        if let Some(entry) = shown.first() {
+        if let Some((_, text)) = largest(at, &all).filter(|_| !shown.is_empty()) {
             page.blank();
             page.line(Look::Bold, "LOOK HERE FIRST");
-            let mut text = format!(
-                "{} allocated {}, {} of the heap",
-                line(entry),
-                size(entry.change.after.bytes),
-                percent(entry.change.after.bytes, live.bytes)
-            );
-            if let Some((what, change)) = entry.parts.first() {
-                text += &format!(" ({} {})", thousands(change.after.objects), what.ty);
-            }
-            text += ".";
-            text += &held_by(entry, &all);
-            text += " Two snapshots tell whether it grows: `borescope snapshot PID`, or --every MINUTES.";
             page.para(Look::Advice, "  - ", &text);
         }
     }
@@ -430,7 +458,7 @@ fn in_short(reason: &str) -> &str {
 }
 
 /// What the reasons of the tables mean.
-fn in_words(reason: &str) -> &str {
+pub(super) fn in_words(reason: &str) -> &str {
     match reason {
         "vm or native" => {
             "allocated by the VM or native code, before the agent was ready, or by code that is not marked (see the end)"
@@ -449,7 +477,7 @@ fn in_words(reason: &str) -> &str {
 }
 
 /// How much has no site and why, in short, if it is much; [`unknown`] says more.
-fn unknown_first(page: &mut Page, snapshot: &Snapshot) {
+pub(super) fn unknown_first(page: &mut Page, snapshot: &Snapshot) {
     let live = snapshot.live.bytes;
     let missing = live.saturating_sub(snapshot.with_site.bytes);
     if missing.saturating_mul(MUCH) <= live {
@@ -469,13 +497,18 @@ fn unknown_first(page: &mut Page, snapshot: &Snapshot) {
     page.para(Look::Advice, "Not known: ", &text);
 }
 
+/// The types with most bytes of the objects that have no site for this reason.
+pub(super) fn main_types<'a>(reason: &str, unknown: &'a Unknown) -> Vec<&'a str> {
+    let mut types: Vec<_> = unknown.iter().filter(|(key, _)| key.0 == *reason).collect();
+    types.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
+    types.iter().take(TYPES).map(|(key, _)| &*key.1).collect()
+}
+
 fn reasons(page: &mut Page, snapshot: &Snapshot, unknown: &Unknown) {
     let mut reasons: Vec<_> = snapshot.unknown.iter().collect();
     reasons.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
     for (reason, sum) in reasons {
-        let mut types: Vec<_> = unknown.iter().filter(|(key, _)| key.0 == *reason).collect();
-        types.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.bytes));
-        let types: Vec<&str> = types.iter().take(TYPES).map(|(key, _)| &*key.1).collect();
+        let types = main_types(reason, unknown);
         let text = format!(
             "{} ({}): {}; most of it {}",
             percent(sum.bytes, snapshot.live.bytes),
@@ -488,7 +521,7 @@ fn reasons(page: &mut Page, snapshot: &Snapshot, unknown: &Unknown) {
 }
 
 /// Objects without a site by reason, and how many have one but no line of the application.
-fn unknown(page: &mut Page, snapshot: &Snapshot, types: &Unknown) {
+pub(super) fn unknown(page: &mut Page, snapshot: &Snapshot, types: &Unknown) {
     let live = snapshot.live.bytes;
     let missing = live.saturating_sub(snapshot.with_site.bytes);
     if missing > 0 {
@@ -519,7 +552,7 @@ fn unknown(page: &mut Page, snapshot: &Snapshot, types: &Unknown) {
 }
 
 /// An entry a snapshot; of many the first and the last ones.
-fn snapshots(page: &mut Page, m: &Manifest) {
+pub(super) fn snapshots(page: &mut Page, m: &Manifest) {
     page.blank();
     page.line(Look::Bold, "SNAPSHOTS");
     let left_out = match m.snapshots.len() {
@@ -558,7 +591,7 @@ fn snapshots(page: &mut Page, m: &Manifest) {
     }
 }
 
-fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
+pub(super) fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
     let m = profile.manifest();
     if m.notices.is_empty() && profile.skipped().is_empty() {
         return;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use borescope_paths::KIpf;
 use borescope_profile::{
-    Manifest, Merged, Method, MethodDetail, PathRow, Profile, Skipped, Target, Totals,
+    Burst, Interval, Manifest, Merged, Method, MethodDetail, MethodEstimate, PathRow, Profile,
+    Skipped, Target, Totals,
     model::{EdgeKind, StartKind},
 };
 
@@ -365,4 +366,50 @@ pub fn leaf() -> Sample {
         paths: vec![path((0, &[5], &[(0, 5)], 'e', EdgeKind::Return))],
         activations: vec![(vec![0], 7_000)],
     }
+}
+
+/// Two methods of which one in 64 calls was profiled, and one that counts all.
+pub fn burst() -> Profile {
+    let all = profile(4, &[fixed_trips(), handler_loop(), leaf()]);
+    let mut details = BTreeMap::new();
+    let mut manifest = all.manifest().clone();
+    let mut methods = all.methods().to_vec();
+    let near = |n: u64| Interval {
+        lo: n / 10 * 9,
+        hi: Some(n / 8 * 9),
+    };
+    for (n, method) in methods.iter_mut().enumerate() {
+        let mut detail = all.detail(method.index).unwrap();
+        if n < 2 {
+            (method.exact, method.paths_exact) = (false, false);
+            method.unfinished = method.unfinished.map(|n| n + 640);
+            method.estimate = Some(MethodEstimate {
+                chosen: method.activations / 64,
+                activations: near(method.activations),
+                unfinished: near(method.unfinished.unwrap_or(0)),
+                ids: near(method.ids),
+            });
+            for path in &mut detail.paths {
+                path.interval = Some(near(path.count));
+            }
+        }
+        details.insert(method.index, detail);
+    }
+    manifest.totals.unfinished += 1280;
+    manifest.burst = Some(Burst {
+        one_in: 64,
+        groups: 16,
+        activations: near(manifest.totals.activations),
+        ids: near(manifest.totals.ids),
+        unfinished: near(manifest.totals.unfinished),
+    });
+    Profile::from_parts(manifest, methods, Vec::new(), details)
+}
+
+/// The data of a page for a browser.
+pub fn page_data(page: &str) -> serde_json::Value {
+    let start = "<script type=\"application/json\" id=\"data\">";
+    let (_, rest) = page.split_once(start).expect("a page has data");
+    let (data, _) = rest.split_once("</script>").expect("it ends");
+    serde_json::from_str(data).expect("it is JSON")
 }
