@@ -139,6 +139,26 @@ impl<S: Sink> Registry<S> {
         })
     }
 
+    /// Objects of `class` that we did not mark have these fields: no number is given any more that one of them would decode to. So what decodes later was
+    /// made by us. Gives how many fields decode already, to numbers given before. In [`Mode::Static`] and [`Mode::Dynamic`].
+    pub fn avoid(&self, class: ClassId, fields: impl IntoIterator<Item = u32>) -> u64 {
+        let constant = self.scheme.class_hash(class);
+        let leaves = fields
+            .into_iter()
+            .filter_map(|field| self.scheme.leaf(field, constant));
+        let mut leaves = leaves.peekable();
+        if leaves.peek().is_none() {
+            return 0; // A class that nobody asks for takes no memory.
+        }
+        let class = self.class(class);
+        let mut class = lock(&class);
+        let taken = leaves.filter(|&(space, leaf)| {
+            let numbers = class[space as usize].as_mut();
+            numbers.is_some_and(|numbers| !numbers.avoid(leaf))
+        });
+        taken.count() as u64
+    }
+
     /// What `site` marks with: [`Scheme::at_allocation`] says with which kind of number at allocation. A site without a number gets its
     /// first. `None`: the mode has no such number, numbers have run out, or the log is full; the object stays unmarked.
     pub fn stamp(&self, site: &Site, space: Space) -> Option<Stamp> {

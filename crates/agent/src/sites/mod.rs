@@ -1,13 +1,14 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]) and the JVM's own hashes ([`drawn`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
 mod classes;
 mod constructors;
 mod control;
+mod drawn;
 mod header;
 mod helper;
 mod jdk;
@@ -141,6 +142,7 @@ pub fn attach(jvmti: Jvmti, jni: Jni, options: Options) -> Result<(), String> {
             spool.log.close();
             let _ = std::fs::remove_dir_all(&spool.dir);
         }
+        drawn::end();
         state.end();
     })
 }
@@ -150,6 +152,7 @@ fn stop(state: &State, jni: Jni) {
     // First of all: with the hook on, classes would come back instrumented.
     state.jvmti.disable(event::CLASS_FILE_LOAD_HOOK);
     state.restore_loaded(jni);
+    drawn::end();
     snapshot::end_log(state);
     *state.thread() = None; // That is this one.
     state.end();
@@ -213,6 +216,7 @@ fn prepare(jvmti: Jvmti, options: Options, attached: bool) -> Result<&'static St
 unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
     guard(|state| {
         if let Err(why) = begin(state, Jni::new(jni)) {
+            drawn::end();
             say(&format!("{why}. The program runs without borescope"));
         }
     });
@@ -228,6 +232,9 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
     let dynamic = is_dynamic(o, &layout)?;
+    if dynamic {
+        drawn::begin(jvmti, jni, numbers::LOWEST)?;
+    }
     let new = match helper::shared() {
         // From before, when the agent was attached the last time.
         Some(_) if helper::works() => None,
@@ -274,7 +281,6 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         ));
     }
     let spool = state.spool.get_or_init(|| Spool { dir, log });
-    let first = new.is_some();
     match new {
         None => {
             if let Some((tables, _)) = helper::shared() {
@@ -306,9 +312,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         trace::install(jvmti, jni, layout, &spool.dir)?;
     }
     shared::hash_all(jvmti, jni);
-    if first {
-        snapshot::note_hashes(state, jni)?;
-    }
+    snapshot::note_hashes(state, jni)?;
     for e in EVENTS {
         if !jvmti.enable(e) {
             return Err(format!("the JVM refuses event {e}"));
@@ -369,12 +373,13 @@ unsafe extern "system" fn on_exhausted(
 }
 
 /// Called by the helper where collections are not possible later.
-fn ending() {
+fn ending(jni: Jni) {
     guard(|state| {
         let o = &state.options.sites;
         if o.gc && !o.trace && state.jvmti.collect() {
             state.collected.store(true, Relaxed);
         }
+        drawn::sample(state.jvmti, jni);
     });
 }
 
