@@ -476,8 +476,6 @@ fn leak_of_listeners_of_the_jdks_web_server() {
     hunt("ListenerLeak", &["2000"]);
 }
 
-/// Locking, waiting, hashing and collecting at random: no hash changes, no look-up fails, no monitor lets two in. `BORESCOPE_STRESS` is another amount for each
-/// run: rounds, or seconds such as `1800s`.
 /// What README shows of `java/demo/shop`.
 #[test]
 fn the_example_of_the_readme() {
@@ -500,6 +498,8 @@ fn the_example_of_the_readme() {
     );
 }
 
+/// Locking, waiting, hashing and collecting at random: no hash changes, no look-up fails, no monitor lets two in. `BORESCOPE_STRESS` is another amount for each
+/// run: rounds, or seconds such as `1800s`.
 #[test]
 fn identity_hashes_stay_right() {
     let amount = std::env::var("BORESCOPE_STRESS").unwrap_or_else(|_| "150".into());
@@ -541,11 +541,16 @@ fn identity_hashes_stay_right() {
 /// Headers that the lens cannot write to: one line, and the program runs as without it.
 #[test]
 fn what_it_does_not_support_is_said_in_one_line() {
-    for (jdk, options) in [(17, "-XX:+UseBiasedLocking"), (25, COMPACT)] {
+    let hashes = "-XX:+UnlockExperimentalVMOptions -XX:hashCode=0";
+    for (jdk, options, how) in [
+        (17, "-XX:+UseBiasedLocking", ",mode=spare"),
+        (25, COMPACT, ",mode=spare"),
+        (21, hashes, ",mode=dynamic"),
+    ] {
         let targets = ["Forms", "Used", "Hot"];
         let plain = run(jdk, options, None, &targets);
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let how = Some((",mode=spare", dir.path().join("out")));
+        let how = Some((how, dir.path().join("out")));
         let how = how.as_ref().map(|(how, out)| (*how, out.as_path()));
         let with = run(jdk, options, how, &targets);
         same(&plain, &with, options);
