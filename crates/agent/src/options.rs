@@ -35,6 +35,8 @@ pub enum Mode {
     Spare,
     /// In the identity hash.
     Dynamic,
+    /// There, too, of one length.
+    Static,
 }
 
 /// Options of the sites lens.
@@ -190,9 +192,10 @@ impl Options {
                         "auto" => Mode::Auto,
                         "spare" => Mode::Spare,
                         "dynamic" => Mode::Dynamic,
+                        "static" => Mode::Static,
                         _ => {
                             return Err(format!(
-                                "mode must be auto, spare or dynamic, not `{value}`"
+                                "mode must be auto, spare, dynamic or static, not `{value}`"
                             ));
                         }
                     }

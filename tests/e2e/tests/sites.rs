@@ -148,15 +148,20 @@ fn live_objects_by_line_in_compact_headers() {
 
 /// Numbers in identity hashes where there is other room, too.
 #[test]
-fn live_objects_by_line_in_dynamic_mode() {
+fn live_objects_by_line_in_identity_hashes() {
     let mut wrong = Vec::new();
-    for (jdk, options) in [
-        (17, "-XX:+UseSerialGC"),
-        (17, "-XX:+UseZGC"),
-        (21, "-XX:+UseParallelGC"),
-        (25, "-XX:+UseG1GC -XX:-UseCompressedClassPointers"),
+    let classes = "-XX:+UseG1GC -XX:-UseCompressedClassPointers";
+    let compact = format!("{COMPACT} -XX:+UseSerialGC");
+    for (jdk, options, how) in [
+        (17, "-XX:+UseSerialGC", ",mode=dynamic"),
+        (17, "-XX:+UseZGC", ",mode=dynamic"),
+        (21, "-XX:+UseParallelGC", ",mode=dynamic"),
+        (25, classes, ",mode=dynamic"),
+        (17, "-XX:+UseG1GC", ",mode=static"),
+        (21, "-XX:+UseShenandoahGC", ",mode=static"),
+        (25, &compact, ",mode=static"),
     ] {
-        wrong.extend(exact(jdk, options, ",mode=dynamic", &ALL));
+        wrong.extend(exact(jdk, options, how, &ALL));
     }
     assert!(
         wrong.is_empty(),

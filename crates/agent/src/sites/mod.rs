@@ -29,7 +29,7 @@ use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Mode, Sites};
 use classes::Known;
 use header::Layout;
-use numbers::Numbers;
+use numbers::{Numbering, Numbers};
 use snapshot::Snapshots;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::os::unix::net::UnixStream;
@@ -231,8 +231,8 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if !walk::calibrate(jvmti, jni) {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
-    let dynamic = is_dynamic(o, &layout)?;
-    if dynamic {
+    let numbering = numbering(o, &layout)?;
+    if numbering.is_some() {
         drawn::begin(jvmti, jni, numbers::LOWEST)?;
     }
     let new = match helper::shared() {
@@ -242,13 +242,13 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         None => {
             let cannot =
                 |e: std::io::Error| format!("cannot map the tables of allocation sites: {e}");
-            let tables = Tables::new(match dynamic {
-                true => numbers::OWNER_BITS,
-                false => layout.owner_bits(),
+            let tables = Tables::new(match numbering {
+                Some(_) => numbers::OWNER_BITS,
+                None => layout.owner_bits(),
             });
             let tables = tables.map_err(cannot)?;
-            if dynamic {
-                numbers::begin(&tables).map_err(cannot)?;
+            if let Some(numbering) = numbering {
+                numbers::begin(&tables, numbering).map_err(cannot)?;
             }
             Some(tables)
         }
@@ -263,9 +263,10 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         .map_err(|e| format!("cannot make `{}`: {e}", dir.join("meta.log").display()))?;
     let log = MetaLog::new(log);
     let record = Record::Sites(Sites {
-        mode: match dynamic {
-            true => Mode::Dynamic,
-            false => Mode::Spare,
+        mode: match numbering {
+            Some(Numbering::Dynamic) => Mode::Dynamic,
+            Some(Numbering::Static) => Mode::Static,
+            None => Mode::Spare,
         },
         hash_shift: layout.hash_shift(),
         spare_bits: layout.owner_bits(),
@@ -326,20 +327,26 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether owners are to stand in identity hashes; the error says why what is asked for cannot be.
-fn is_dynamic(options: &Options, layout: &Layout) -> Result<bool, String> {
+/// How owners are to stand in identity hashes, `None` = above them; the error says why what is asked for cannot be.
+fn numbering(options: &Options, layout: &Layout) -> Result<Option<Numbering>, String> {
     let compact = layout.owner_bits() == 0;
-    let before = helper::shared().map(|_| numbers::shared().is_some());
-    match (options.sites.mode, before) {
-        (options::Mode::Auto, Some(before)) => Ok(before),
-        (options::Mode::Auto, None) => Ok(compact),
-        (options::Mode::Spare, _) if compact => Err(
+    let before = helper::shared().map(|_| numbers::shared().map(Numbers::numbering));
+    let asked = match options.sites.mode {
+        options::Mode::Auto => None,
+        options::Mode::Spare => Some(None),
+        options::Mode::Dynamic => Some(Some(Numbering::Dynamic)),
+        options::Mode::Static => Some(Some(Numbering::Static)),
+    };
+    match (asked, before) {
+        (None, Some(before)) => Ok(before),
+        (None, None) => Ok(compact.then_some(Numbering::Dynamic)),
+        (Some(None), _) if compact => Err(
             "compact object headers have no spare bits: leave out mode=spare, or run with -XX:-UseCompactObjectHeaders".into(),
         ),
-        (asked, Some(before)) if (asked == options::Mode::Dynamic) != before => Err(
+        (Some(asked), Some(before)) if asked != before => Err(
             "its objects are marked in another mode since the lens was in it before: leave out mode".into(),
         ),
-        (asked, _) => Ok(asked == options::Mode::Dynamic),
+        (Some(asked), _) => Ok(asked),
     }
 }
 

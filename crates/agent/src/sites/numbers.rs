@@ -1,4 +1,4 @@
-//! Dynamic mode: owners have numbers by class, which stand in the identity hash (seed, figure 9B; docs/sites-numbering.md).
+//! Dynamic and static mode: owners have numbers by class, which stand in the identity hash (seed, figures 9B and 9A; docs/sites-numbering.md).
 //!
 //! What lives here: which class an owner's objects are of, the words that the helper marks with, and reading hashes back in a walk. A site that makes
 //! objects of several classes (clone, reflection, lambdas, arrays of arrays) gets an *alias* for each: another owner's number, which leads back
@@ -28,6 +28,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const WIDTH: u8 = 31;
 /// Shortest number. Longer than the simulator's (4): a site of the JDK counts once for each line that calls it, so classes such as byte[] have many that are busy.
 const SHORTEST: u8 = 8;
+/// Length of a number in static mode: 16,384 sites of a class, with 8,192 hashes each.
+const FIXED: u8 = 14;
 /// A word of an owner whose objects are of several classes, as in BorescopeSites.other.
 const SEVERAL: u64 = 1 << 62;
 /// A word of an owner that gets no number.
@@ -40,14 +42,23 @@ pub const OWNER_BITS: u8 = ALIAS_BITS as u8;
 
 static NUMBERS: OnceLock<Numbers> = OnceLock::new();
 
-/// The numbers of dynamic mode; `None` in spare mode.
+/// How numbers stand in hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// The shorter the more objects carry them.
+    Dynamic,
+    /// Of one length.
+    Static,
+}
+
+/// The numbers of dynamic and static mode; `None` in spare mode.
 pub fn shared() -> Option<&'static Numbers> {
     NUMBERS.get()
 }
 
-/// Begins dynamic mode, before the helper is installed.
-pub fn begin(tables: &Tables) -> io::Result<()> {
-    let numbers = Numbers::with_log(tables, vm::random(), super::log)?;
+/// Begins one of the modes, before the helper is installed.
+pub fn begin(tables: &Tables, numbering: Numbering) -> io::Result<()> {
+    let numbers = Numbers::with_log(tables, numbering, vm::random(), super::log)?;
     NUMBERS
         .set(numbers)
         .map_err(|_| io::Error::other("numbers are there already"))
@@ -132,16 +143,22 @@ struct Described {
 }
 
 impl Numbers {
-    fn with_log(tables: &Tables, seed: u64, log: fn(&Record) -> bool) -> io::Result<Self> {
-        let ours = |_| io::Error::other("no such numbering");
-        let policy = Scheme::ours(Mode::Dynamic, WIDTH, seed)
-            .map_err(ours)?
-            .policy();
+    fn with_log(
+        tables: &Tables,
+        numbering: Numbering,
+        seed: u64,
+        log: fn(&Record) -> bool,
+    ) -> io::Result<Self> {
+        let none = |_| io::Error::other("no such numbering");
+        let mode = match numbering {
+            Numbering::Dynamic => Mode::Dynamic,
+            Numbering::Static => Mode::Static { number_bits: FIXED },
+        };
         let policy = Policy {
             min_number_bits: SHORTEST,
-            ..policy
+            ..Scheme::ours(mode, WIDTH, seed).map_err(none)?.policy()
         };
-        let scheme = Scheme::new(Mode::Dynamic, WIDTH, policy, seed).map_err(ours)?;
+        let scheme = Scheme::new(mode, WIDTH, policy, seed).map_err(none)?;
         let out = Out {
             stamps: zero_pages(Tables::MOST_OWNERS * 8)?,
             roots: tables.roots(),
@@ -152,6 +169,14 @@ impl Numbers {
             registry: Registry::new(scheme, out),
             sites: Mutex::default(),
         })
+    }
+
+    /// How numbers stand in hashes.
+    pub fn numbering(&self) -> Numbering {
+        match self.registry.scheme().mode() {
+            Mode::Static { .. } => Numbering::Static,
+            _ => Numbering::Dynamic,
+        }
     }
 
     /// For the log.
@@ -242,7 +267,8 @@ impl Numbers {
             class,
             method: described.method,
         };
-        match self.registry.stamp(&site, Space::Dynamic) {
+        let space = self.registry.scheme().at_allocation();
+        match self.registry.stamp(&site, space) {
             Some(stamp) => stamp.pack(),
             None => {
                 publish64(self.registry.sink().word(id), NEVER);
@@ -542,10 +568,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         /// Whatever is marked in whatever order reads back as its owner, now and from the log.
         #[test]
-        fn hashes_read_back(objects in prop::collection::vec((0u32..6, 0usize..3, any::<u32>()), 1..3000)) {
+        fn hashes_read_back(is_static in any::<bool>(), objects in prop::collection::vec((0u32..6, 0usize..3, any::<u32>()), 1..3000)) {
+            let numbering = if is_static { Numbering::Static } else { Numbering::Dynamic };
             let tables = Tables::new(25).unwrap();
             let numbers: &'static Numbers =
-                Box::leak(Box::new(Numbers::with_log(&tables, 5, keep).unwrap()));
+                Box::leak(Box::new(Numbers::with_log(&tables, numbering, 5, keep).unwrap()));
             let mut records = LOG.lock().unwrap();
             records.clear();
             drop(records);
