@@ -45,7 +45,7 @@ pub(crate) struct Numbers {
     space: Space,
     scheme: Scheme,
     class_hash: u32,
-    /// `None` holds the leaves that nobody may get.
+    /// `None` holds the leaf that nobody may get.
     tree: Tree<Option<Owner>>,
     current: HashMap<Owner, Current>,
     past: HashMap<Owner, Vec<Past>>,
@@ -84,13 +84,9 @@ impl Numbers {
         })
     }
 
-    /// Nobody may get a number that this leaf is below; false = somebody has one.
-    pub fn avoid(&mut self, leaf: u32) -> bool {
-        match self.tree.find(leaf) {
-            Some((_, owner)) => owner.is_none(),
-            None => Number::new(leaf, self.tree.max_len())
-                .is_some_and(|number| self.tree.give(None, number).is_some()),
-        }
+    /// Nobody may get a number that one of these leaves is below. Gives of how many somebody has one already.
+    pub fn avoid(&mut self, leaves: impl IntoIterator<Item = u32>) -> u64 {
+        self.tree.block(leaves)
     }
 
     /// The held numbers and their owners.

@@ -143,20 +143,23 @@ impl<S: Sink> Registry<S> {
     /// made by us. Gives how many fields decode already, to numbers given before. In [`Mode::Static`] and [`Mode::Dynamic`].
     pub fn avoid(&self, class: ClassId, fields: impl IntoIterator<Item = u32>) -> u64 {
         let constant = self.scheme.class_hash(class);
-        let leaves = fields
-            .into_iter()
-            .filter_map(|field| self.scheme.leaf(field, constant));
-        let mut leaves = leaves.peekable();
-        if leaves.peek().is_none() {
+        let mut leaves = [Vec::new(), Vec::new()];
+        for field in fields {
+            if let Some((space, leaf)) = self.scheme.leaf(field, constant) {
+                leaves[space as usize].push(leaf);
+            }
+        }
+        if leaves.iter().all(Vec::is_empty) {
             return 0; // A class that nobody asks for takes no memory.
         }
         let class = self.class(class);
         let mut class = lock(&class);
-        let taken = leaves.filter(|&(space, leaf)| {
-            let numbers = class[space as usize].as_mut();
-            numbers.is_some_and(|numbers| !numbers.avoid(leaf))
+        let spaces = class.iter_mut().zip(leaves);
+        let held = spaces.map(|(numbers, leaves)| match numbers {
+            Some(numbers) => numbers.avoid(leaves),
+            None => 0,
         });
-        taken.count() as u64
+        held.sum()
     }
 
     /// What `site` marks with: [`Scheme::at_allocation`] says with which kind of number at allocation. A site without a number gets its

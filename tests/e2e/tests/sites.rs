@@ -197,7 +197,7 @@ fn the_log_of_numbers_is_whole() {
         assert_eq!(name, numbered.signature, "a class has one name");
         assert!(numbered.owner > 0);
         events += 1;
-        shorter += u32::from(event.number.len() < 19);
+        shorter += u32::from(Some(event.number.len()) < scheme.max_len(event.space));
     }
     println!("{events} numbers, {shorter} of them shorter than the first");
     assert!(events > 1000 && shorter > 100);

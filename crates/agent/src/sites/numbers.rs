@@ -28,6 +28,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const WIDTH: u8 = 31;
 /// Shortest number. Longer than the simulator's (4): a site of the JDK counts once for each line that calls it, so classes such as byte[] have many that are busy.
 const SHORTEST: u8 = 8;
+/// Bits of the guard in dynamic mode: the one that tells ours from those that the JVM counts. More would only take from identifiers: numbers find their way around the hashes from
+/// before as well, since for each bit there are twice as many of these, and twice as many numbers. In static mode, where there are not, it is the simulator's (4).
+const GUARD: u8 = 1;
 /// Length of a number in static mode: 16,384 sites of a class, with 8,192 hashes each.
 const FIXED: u8 = 14;
 /// A word of an owner whose objects are of several classes, as in BorescopeSites.other.
@@ -154,9 +157,14 @@ impl Numbers {
             Numbering::Dynamic => Mode::Dynamic,
             Numbering::Static => Mode::Static { number_bits: FIXED },
         };
-        let policy = Policy {
-            min_number_bits: SHORTEST,
-            ..Scheme::ours(mode, WIDTH, seed).map_err(none)?.policy()
+        let ours = Scheme::ours(mode, WIDTH, seed).map_err(none)?.policy();
+        let policy = match numbering {
+            Numbering::Dynamic => Policy {
+                min_number_bits: SHORTEST,
+                guard_bits: GUARD,
+                ..ours
+            },
+            Numbering::Static => ours,
         };
         let scheme = Scheme::new(mode, WIDTH, policy, seed).map_err(none)?;
         let out = Out {
@@ -585,8 +593,9 @@ mod tests {
             let names = ["La/A;", "La/B;", "La/C;"].map(str::to_owned);
             let owners = [first, first + 1, first + 2, first + 3, tables.resolve(site, 1), tables.resolve(site, 2)];
             // From before, as far as the guard lets them pass for numbers.
+            let payload = (1 << numbers.registry.scheme().payload()) - 1;
             let mut before = numbers.avoiding(&names);
-            for (&(_, class, random), mask) in objects.iter().zip([0x7FF_FFFF, u32::MAX >> 1].into_iter().cycle()) {
+            for (&(_, class, random), mask) in objects.iter().zip([payload, u32::MAX >> 1].into_iter().cycle()) {
                 let id = numbers.class(&names[class]);
                 before.add(class as i64 + 1, numbers.registry.scheme().class_hash(id) ^ random & mask);
             }
@@ -611,7 +620,7 @@ mod tests {
             }
             for &(_, class, random) in objects.iter().step_by(2) {
                 let id = numbers.class(&names[class]);
-                let hash = scheme.class_hash(id) ^ random & 0x7FF_FFFF;
+                let hash = scheme.class_hash(id) ^ random & payload;
                 let expected = match hash { 0 => Origin::NoMark, _ => Origin::Hashed };
                 let tag = class as i64 + 1;
                 prop_assert_eq!(reading.origin(&tables, tag, hash), expected);
