@@ -69,10 +69,10 @@ pub fn end() {
 
 /// Looks how far the JVM has counted, if it does. Allocates an object: not while a lock is held, nor where a collection cannot be.
 pub fn sample(jvmti: Jvmti, jni: Jni) {
-    if state().is_some()
-        && let Some(hash) = draw(jvmti, jni)
-        && let Some(state) = &mut *state()
-    {
+    let counts = state().is_some();
+    // Without the lock: an allocation may wait for a collection.
+    let hash = if counts { draw(jvmti, jni) } else { None };
+    if let (Some(hash), Some(state)) = (hash, &mut *state()) {
         state.drawn.see(hash);
     }
 }
