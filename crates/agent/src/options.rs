@@ -371,7 +371,7 @@ mod tests {
             ("jdk=1", "lens=sites"),
             ("lens=sites,jdk=yes", "0 or 1"),
             ("lens=sites,every=0", "1 to 10080"),
-            ("lens=sites,mode=hybrid", "auto, spare or dynamic"),
+            ("lens=sites,mode=hybrid", "auto, spare, dynamic or static"),
             ("lens=sites,trace=1", "not recorded"),
             ("trace=0", "lens=sites"),
             ("colour=red", "colour"),
