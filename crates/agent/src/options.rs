@@ -35,6 +35,8 @@ pub enum Mode {
     Spare,
     /// In the identity hash.
     Dynamic,
+    /// There, too, of one length.
+    Static,
 }
 
 /// Options of the sites lens.
@@ -186,9 +188,10 @@ impl Options {
                         "auto" => Mode::Auto,
                         "spare" => Mode::Spare,
                         "dynamic" => Mode::Dynamic,
+                        "static" => Mode::Static,
                         _ => {
                             return Err(format!(
-                                "mode must be auto, spare or dynamic, not `{value}`"
+                                "mode must be auto, spare, dynamic or static, not `{value}`"
                             ));
                         }
                     }
@@ -366,7 +369,7 @@ mod tests {
             ("jdk=1", "lens=sites"),
             ("lens=sites,jdk=yes", "0 or 1"),
             ("lens=sites,every=0", "1 to 10080"),
-            ("lens=sites,mode=hybrid", "auto, spare or dynamic"),
+            ("lens=sites,mode=hybrid", "auto, spare, dynamic or static"),
             ("lens=sites,trace=yes", "0 or 1"),
             ("trace=0", "lens=sites"),
             ("colour=red", "colour"),

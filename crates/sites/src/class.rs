@@ -84,6 +84,11 @@ impl Numbers {
         })
     }
 
+    /// Nobody may get a number that one of these leaves is below. Gives of how many somebody has one already.
+    pub fn avoid(&mut self, leaves: impl IntoIterator<Item = u32>) -> u64 {
+        self.tree.block(leaves)
+    }
+
     /// The held numbers and their owners.
     pub fn held(&self) -> impl Iterator<Item = (Number, Owner)> + '_ {
         self.tree

@@ -36,8 +36,8 @@ struct Table {
 /// Decodes fields by who held which number at one point in time.
 ///
 /// Invariant: a field that a registry's stamp made, of a number that was held at that time, decodes to the number's owner. What
-/// it cannot know: whether a field was made by a stamp at all. A hash that the VM drew for an object that we did not mark decodes
-/// by chance with the probability [`ClassDecoder::coverage`].
+/// it cannot know: whether a field was made by a stamp at all. A random hash that the VM drew for an object that we did not mark decodes by chance with the
+/// probability [`ClassDecoder::coverage`]; [`Registry::avoid`](crate::Registry::avoid) and [`drawn`](crate::drawn) are against that.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     scheme: Scheme,

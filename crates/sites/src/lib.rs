@@ -2,7 +2,7 @@
 //!
 //! What lives here: the tree of a class's numbers with Search_for_next_dynamic_ID ([`tree`]), how a number and an object identifier
 //! share the field ([`scheme`], [`stamp`]), who has which number and when it is reused ([`registry`]), the log from which every object
-//! ever marked decodes ([`event`], [`history`], [`decode`]), the header's spare bits ([`spare`]), and the trace-driven simulator
+//! ever marked decodes ([`event`], [`history`], [`decode`]), hashes that the VM draws itself ([`drawn`]), the header's spare bits ([`spare`]), and the trace-driven simulator
 //! ([`trace`], [`simulate`], and [`demo`] for an invented trace). What comes in: allocation sites and random bits. What goes out: fields to store, and sites for fields found. What must never happen here: knowledge of the JVM, `unsafe`, files; and a field that decodes to a site which did not allocate the object.
 //!
 //! Source: JP4852621B2, "Method for tracking allocation location of object in program" (the *seed*), figures 2 to 12;
@@ -11,6 +11,7 @@
 mod class;
 pub mod decode;
 pub mod demo;
+pub mod drawn;
 pub mod event;
 pub mod history;
 pub mod registry;

@@ -139,6 +139,29 @@ impl<S: Sink> Registry<S> {
         })
     }
 
+    /// Objects of `class` that we did not mark have these fields: no number is given any more that one of them would decode to. So what decodes later was
+    /// made by us. Gives how many fields decode already, to numbers given before. In [`Mode::Static`] and [`Mode::Dynamic`].
+    pub fn avoid(&self, class: ClassId, fields: impl IntoIterator<Item = u32>) -> u64 {
+        let constant = self.scheme.class_hash(class);
+        let mut leaves = [Vec::new(), Vec::new()];
+        for field in fields {
+            if let Some((space, leaf)) = self.scheme.leaf(field, constant) {
+                leaves[space as usize].push(leaf);
+            }
+        }
+        if leaves.iter().all(Vec::is_empty) {
+            return 0; // A class that nobody asks for takes no memory.
+        }
+        let class = self.class(class);
+        let mut class = lock(&class);
+        let spaces = class.iter_mut().zip(leaves);
+        let held = spaces.map(|(numbers, leaves)| match numbers {
+            Some(numbers) => numbers.avoid(leaves),
+            None => 0,
+        });
+        held.sum()
+    }
+
     /// What `site` marks with: [`Scheme::at_allocation`] says with which kind of number at allocation. A site without a number gets its
     /// first. `None`: the mode has no such number, numbers have run out, or the log is full; the object stays unmarked.
     pub fn stamp(&self, site: &Site, space: Space) -> Option<Stamp> {

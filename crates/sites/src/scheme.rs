@@ -45,8 +45,8 @@ pub struct Policy {
     pub share: u8,
     /// With this many leaves left, new sites get a number with others of their method, and with one left all the rest share that. 0: they get none.
     pub merge_below: u32,
-    /// Highest bits of the field that the class alone decides: a hash that the VM drew itself passes for ours with 1/2^guard_bits of the
-    /// probability. The seed: 0.
+    /// Highest bits of the field that the class alone decides; the first of them is 1 in all classes. A random hash that the VM drew itself passes for ours with
+    /// 1/2^guard_bits of the probability, one that it counted from 1 on does not before it has counted through the half without that bit. The seed: 0.
     pub guard_bits: u8,
     /// Search the whole tree, from its left end after the right one. The seed does not.
     pub wrap: bool,
@@ -118,7 +118,8 @@ impl Scheme {
     /// A scheme with our policy: as the seed's, but a class never runs out of numbers because of a few hot sites, and sites share when it does.
     /// Wide fields begin with identifiers of 8 bits, so that also the first objects of a site seldom collide.
     pub fn ours(mode: Mode, width: u8, seed: u64) -> Result<Self, Error> {
-        // Only allocation-time numbers share the field with hashes of the VM: in hybrid mode every reference of a hash is ours.
+        // Only allocation-time numbers share the field with hashes of the VM: in hybrid mode every reference of a hash is ours. With more than the one bit, fewer of
+        // the hashes from before the first mark lie among the numbers, which have to go around them.
         let guard_bits = match mode {
             Mode::Static { .. } | Mode::Dynamic if width >= 24 => 4,
             _ => 0,
@@ -198,13 +199,22 @@ impl Scheme {
         }
     }
 
-    /// The class's random constant (seed: CLASS_HASH), for all bits but the flag; those above number and identifier are the guard. 0 with global numbers.
+    /// The class's random constant (seed: CLASS_HASH), for all bits but the flag; those above number and identifier are the guard, of which the highest is
+    /// always 1. 0 with global numbers.
     pub fn class_hash(&self, class: ClassId) -> u32 {
         if self.mode == Mode::Spare {
             return 0;
         }
         let mut rng = Rng::new(self.seed ^ (u64::from(class.0) << 32));
-        rng.next_u32() & self.hash_mask()
+        rng.next_u32() & self.hash_mask() | self.guard_top()
+    }
+
+    /// The guard's highest bit, which is 1 in each field that we make; 0 without a guard. Where no other hash has it, every field that decodes was made by us.
+    pub fn guard_top(&self) -> u32 {
+        match self.policy.guard_bits {
+            0 => 0,
+            bits => 1 << (self.payload() + bits - 1),
+        }
     }
 
     fn hash_mask(&self) -> u32 {

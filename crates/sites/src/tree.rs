@@ -78,6 +78,8 @@ pub struct Tree<O> {
     held: BTreeMap<u32, (Number, O)>,
     /// Leaves below held numbers.
     covered: u64,
+    /// Leaves below which nobody may hold a number, in order; none of them is below one that is held.
+    blocked: Vec<u32>,
     /// By length: no node of this length that is wholly free begins at a leaf below this one.
     free_from: Vec<u64>,
 }
@@ -90,6 +92,7 @@ impl<O: Copy + Eq> Tree<O> {
             max_len,
             held: BTreeMap::new(),
             covered: 0,
+            blocked: Vec::new(),
             free_from: vec![0; usize::from(max_len) + 1],
         }
     }
@@ -116,9 +119,31 @@ impl<O: Copy + Eq> Tree<O> {
         }
     }
 
-    /// Leaves below no held number.
+    /// Leaves below no held number, and not blocked.
     pub fn free_leaves(&self) -> u64 {
-        self.size(0) - self.covered
+        self.size(0) - self.covered - self.blocked.len() as u64
+    }
+
+    /// No number that one of these leaves is below is ever given. Gives how many are below a held one already.
+    pub fn block(&mut self, leaves: impl IntoIterator<Item = u32>) -> u64 {
+        let mut held = 0;
+        let mut more = std::mem::take(&mut self.blocked);
+        more.extend(leaves.into_iter().filter(|&leaf| {
+            let is_held = self.find(leaf).is_some();
+            held += u64::from(is_held);
+            !is_held && u64::from(leaf) < self.size(0)
+        }));
+        more.sort_unstable();
+        more.dedup();
+        more.shrink_to_fit();
+        self.blocked = more;
+        held
+    }
+
+    /// The first blocked leaf from this one on.
+    fn first_blocked(&self, leaf: u64) -> Option<u64> {
+        let at = self.blocked.partition_point(|&b| u64::from(b) < leaf);
+        self.blocked.get(at).map(|&b| b.into())
     }
 
     /// The held numbers from left to right.
@@ -134,7 +159,7 @@ impl<O: Copy + Eq> Tree<O> {
 
     /// Leaves that `owner` would newly cover with the node of `len` bits at leaf `start`; or, if that node is not free for it, the end of what is in the way.
     ///
-    /// Free (figure 7, steps 703 to 706): neither the node nor one above it is set, and below it is nobody else.
+    /// Free (figure 7, steps 703 to 706): neither the node nor one above it is set, and below it is nobody else, nor a blocked leaf.
     fn cost(&self, owner: O, start: u64, len: u8) -> Result<u64, u64> {
         let end = start + self.size(len);
         let mut cost = self.size(len);
@@ -153,7 +178,10 @@ impl<O: Copy + Eq> Tree<O> {
             }
             cost -= self.size(number.len);
         }
-        Ok(cost)
+        match self.first_blocked(start) {
+            Some(leaf) if leaf < end => Err(leaf + 1),
+            _ => Ok(cost),
+        }
     }
 
     /// Search_for_next_dynamic_ID (figure 7) without its last step: the number of `len` bits that `owner` may take, searched from `current`
@@ -201,10 +229,14 @@ impl<O: Copy + Eq> Tree<O> {
     /// The leftmost free leaf, for a site's first number.
     pub fn first_free(&mut self) -> Option<Number> {
         let mut at = self.free_from[usize::from(self.max_len)];
-        while at < self.size(0)
-            && let Some((number, _)) = self.find(at as u32)
-        {
-            at = u64::from(self.start(number)) + self.size(number.len);
+        while at < self.size(0) {
+            if let Some((number, _)) = self.find(at as u32) {
+                at = u64::from(self.start(number)) + self.size(number.len);
+            } else if self.first_blocked(at) == Some(at) {
+                at += 1;
+            } else {
+                break;
+            }
         }
         self.free_from[usize::from(self.max_len)] = at;
         (at < self.size(0)).then(|| self.node(at, self.max_len))

@@ -23,6 +23,8 @@ enum Op {
     Late(u32, u32),
     /// Grace, walk, release.
     Collect,
+    /// An object is found that nobody marked, with this hash.
+    Strange(u32, u32),
 }
 
 const SITES: u32 = 24;
@@ -46,6 +48,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0..SITES).prop_map(Op::Idle),
         2 => (0..SITES, random()).prop_map(|(s, r)| Op::Late(s, r)),
         1 => Just(Op::Collect),
+        2 => (1u32..4, any::<u32>()).prop_map(|(c, h)| Op::Strange(c, h)),
     ];
     prop::collection::vec(one, 1..200)
 }
@@ -67,6 +70,8 @@ struct World {
     live: Vec<usize>,
     /// Stamps that threads may still hold: of allocations since the last grace.
     late: HashMap<u32, (Stamp, Owner)>,
+    /// Hashes that decoded to nobody when they were found.
+    strange: Vec<(ClassId, u32)>,
 }
 
 impl World {
@@ -209,6 +214,19 @@ impl World {
                 }
                 self.registry.release(&live);
             }
+            Op::Strange(class, hash) => {
+                let scheme = self.registry.scheme();
+                if scheme.mode() == Mode::Hybrid {
+                    return;
+                }
+                let class = ClassId(class);
+                let hash = (u64::from(hash) & ((1 << scheme.width()) - 1)) as u32;
+                let held = self.registry.decode(class, hash).is_some();
+                assert_eq!(self.registry.avoid(class, [hash]), u64::from(held));
+                if !held {
+                    self.strange.push((class, hash));
+                }
+            }
         }
     }
 
@@ -230,6 +248,10 @@ impl World {
                 Some((object.owner, expected))
             );
         }
+        for &(class, hash) in &self.strange {
+            assert_eq!(decoder.decode(class, hash), None, "{hash:x}");
+            assert_eq!(self.registry.decode(class, hash), None, "{hash:x}");
+        }
         let held: Vec<_> = (0..decoder.slots())
             .map(|s| decoder.slot(s as u32).unwrap())
             .collect();
@@ -250,6 +272,7 @@ fn world(scheme: Scheme) -> World {
         objects: Vec::new(),
         live: Vec::new(),
         late: HashMap::new(),
+        strange: Vec::new(),
     }
 }
 

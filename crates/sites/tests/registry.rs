@@ -517,3 +517,39 @@ fn the_guard_keeps_hashes_of_the_vm_out() {
         );
     }
 }
+
+/// The VM has drawn hashes before the first mark, at random, and counts those that it draws later.
+#[test]
+fn no_hash_of_the_vm_decodes() {
+    let scheme = Scheme::ours(Mode::Dynamic, 31, 42).unwrap();
+    let registry = Registry::new(scheme, Kept::default());
+    let mut rng = Rng::new(8);
+    let classes = 1..4;
+    let before: Vec<u32> = (0..20_000).map(|_| rng.next_u32() >> 1).collect();
+    for class in classes.clone() {
+        let held = registry.avoid(ClassId(class), before.iter().copied());
+        assert_eq!(held, 0);
+    }
+    let mut covered = 0.0;
+    for class in classes.clone() {
+        for id in 0..20 {
+            let site = site(100 * class + id, class, 1);
+            let fields = mark(&registry, &site, &mut rng, 10_000);
+            assert_eq!(fields.len(), 10_000);
+            let (least, ours) = (fields.iter().min().unwrap(), scheme.guard_top());
+            assert!(*least >= ours && ours == 1 << 30);
+        }
+        let decoder = registry.decoder();
+        let class = decoder.class(ClassId(class)).unwrap();
+        covered += class.coverage();
+        assert!(before.iter().all(|&hash| class.decode(hash).is_none()));
+        // All that it may count, in steps.
+        assert!(
+            (0..scheme.guard_top())
+                .step_by(997)
+                .all(|hash| class.decode(hash).is_none())
+        );
+    }
+    // Of so many random hashes some hundred would have decoded.
+    assert!(covered * before.len() as f64 > 100.0, "{covered}");
+}

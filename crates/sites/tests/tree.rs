@@ -177,13 +177,14 @@ proptest! {
         }
     }
 
-    /// With numbers given at will and taken back, against an array of leaves.
+    /// With numbers given at will and taken back, and leaves blocked, against an array of leaves.
     #[test]
-    fn gives_only_what_is_free(max_len in 0u8..7, ops in prop::collection::vec((any::<bool>(), 0u8..5, any::<u32>(), 0u8..8), 1..80)) {
+    fn gives_only_what_is_free(max_len in 0u8..7, ops in prop::collection::vec((0u8..5, 0u8..5, any::<u32>(), 0u8..8), 1..80)) {
         let mut tree = Tree::new(max_len);
         let leaves = 1usize << max_len;
         let mut model: Vec<Option<(Number, u8)>> = vec![None; leaves];
-        for (give, site, bits, len) in ops {
+        let mut blocked = vec![false; leaves];
+        for (what, site, bits, len) in ops {
             let below = |n: Number| {
                 let size = leaves >> n.len();
                 n.bits() as usize * size..(n.bits() as usize + 1) * size
@@ -194,8 +195,16 @@ proptest! {
                 continue;
             }
             let number = Number::new((u64::from(bits) & ((1u64 << len) - 1)) as u32, len).unwrap();
-            if give {
-                let free = model[below(number)].iter().all(|h| h.is_none_or(|(n, s)| s == site && n.len() > len));
+            if what == 0 {
+                let some: Vec<u32> = [bits, bits >> 8, bits >> 16].map(|bits| bits % leaves as u32).to_vec();
+                let held: Vec<bool> = some.iter().map(|&leaf| model[leaf as usize].is_some()).collect();
+                for (&leaf, &held) in some.iter().zip(&held) {
+                    blocked[leaf as usize] |= !held;
+                }
+                prop_assert_eq!(tree.block(some), held.iter().filter(|h| **h).count() as u64);
+            } else if what < 3 {
+                let free = !blocked[below(number)].contains(&true)
+                    && model[below(number)].iter().all(|h| h.is_none_or(|(n, s)| s == site && n.len() > len));
                 let absorbed = tree.give(site, number);
                 prop_assert_eq!(absorbed.is_some(), free);
                 if free {
@@ -221,10 +230,11 @@ proptest! {
             let wanted = number.len().saturating_sub(bits as u8 % 3);
             let expected = (number.cut(wanted).bits()..1 << wanted)
                 .filter_map(|bits| Number::new(bits, wanted))
-                .find(|&n| model[below(n)].iter().all(|h| h.is_none_or(|(held, s)| s == site && held.len() > wanted)));
+                .find(|&n| !blocked[below(n)].contains(&true) && model[below(n)].iter().all(|h| h.is_none_or(|(held, s)| s == site && held.len() > wanted)));
             prop_assert_eq!(search(&mut tree, site, number, wanted).map(|(n, _)| n), expected);
-            prop_assert_eq!(tree.free_leaves(), model.iter().filter(|h| h.is_none()).count() as u64);
-            let first = model.iter().position(Option::is_none).map(|i| i as u32);
+            let mut free = (0..leaves).filter(|&i| model[i].is_none() && !blocked[i]);
+            prop_assert_eq!(tree.free_leaves(), free.clone().count() as u64);
+            let first = free.next().map(|i| i as u32);
             prop_assert_eq!(tree.first_free().map(|n| n.bits()), first);
         }
     }

@@ -518,7 +518,7 @@ fn told(rows: &[Row], ty: &str, here: u64) -> String {
 }
 
 /// The targets that run one after another in one JVM.
-pub const ALL: [&str; 15] = [
+pub const ALL: [&str; 16] = [
     "Forms",
     "Inherited",
     "Leaks",
@@ -534,6 +534,7 @@ pub const ALL: [&str; 15] = [
     "Thrown",
     "Hot",
     "Loaders",
+    "Drawn",
 ];
 
 /// Objects and bytes by type, as `jcmd PID GC.class_histogram` prints them.

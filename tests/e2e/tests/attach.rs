@@ -244,6 +244,42 @@ fn comes_and_goes_and_comes_again() {
     }
 }
 
+/// Where numbers stand in identity hashes: objects that the JVM has hashed at random while no agent was there, before the first one and between two, pass for
+/// none of a line's. If they could, each of the lines would have some dozen too many.
+#[test]
+fn hashes_from_before_are_no_numbers() {
+    for (jdk, options, how) in [(25, &COMPACT[..], "auto"), (21, &[][..], "dynamic")] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let mut program = Program::java(jdk, options, "Hashed");
+        let pid = program.pid();
+        program.step("hash");
+        does(&["attach", &pid, "--mode", how, "-o", &out("one")]);
+        program.step("make");
+        does(&["snapshot", &pid]);
+        does(&["detach", &pid]);
+        program.step("hash");
+        does(&["attach", &pid, "--mode", how, "-o", &out("two")]);
+        program.step("make");
+        let (_, err) = program.end();
+        only_the_jvms_warning(jdk, &err);
+        for name in ["one", "two"] {
+            let report = borescope_report(Path::new(&out(name)));
+            assert_eq!(report["sites"]["mode"], "dynamic");
+            let count =
+                |comment: &str| live_in("Hashed", "Hashed", &report, 0, "Hashed$Item", comment);
+            for line in 0..24 {
+                assert_eq!(
+                    count(&format!("line {line}")),
+                    100,
+                    "JDK {jdk}, {name}: {line}"
+                );
+            }
+            assert_eq!(count("hashed"), 0, "JDK {jdk}, {name}");
+        }
+    }
+}
+
 #[test]
 fn stays_for_a_time() {
     for jdk in JDKS {

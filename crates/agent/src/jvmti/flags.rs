@@ -2,6 +2,7 @@
 //! `gHotSpotVMStructs` and `gHotSpotVMTypes`). A VM without it: nothing is known.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 #[repr(C)]
 struct VmStruct {
@@ -49,6 +50,23 @@ pub fn flag(name: &str) -> Option<bool> {
 pub fn int_flag(name: &str) -> Option<i32> {
     // SAFETY: an int flag is four aligned bytes.
     find(name).map(|address| unsafe { *address.cast::<i32>() })
+}
+
+/// A flag of type intx.
+pub fn word_flag(name: &str) -> Option<i64> {
+    word(name).map(|flag| flag.load(Relaxed))
+}
+
+/// Sets a flag of type intx; nothing if this VM has none of that name.
+pub fn set_word_flag(name: &str, value: i64) {
+    if let Some(flag) = word(name) {
+        flag.store(value, Relaxed);
+    }
+}
+
+fn word(name: &str) -> Option<&'static AtomicI64> {
+    // SAFETY: such a flag is a variable of the VM's of eight aligned bytes, there as long as the VM; its threads read it as a whole.
+    find(name).map(|address| unsafe { AtomicI64::from_ptr(address.cast_mut().cast()) })
 }
 
 fn find(name: &str) -> Option<*const u8> {

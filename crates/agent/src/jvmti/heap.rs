@@ -175,6 +175,13 @@ impl Jni {
         interned
     }
 
+    /// Some new object; null on failure. Neither Java code runs nor is a class loader asked.
+    pub fn new_object(self) -> JObject {
+        let string = self.new_string(c"");
+        self.clear_exception();
+        string
+    }
+
     fn new_string(self, text: &CStr) -> JObject {
         // SAFETY: arguments as NewStringUTF asks; the text is ASCII.
         let string = unsafe {

@@ -2,7 +2,7 @@
 //! `error …`; `stop` (only where the agent was attached) ends the lens and gives `ok stopped`. Served by an agent thread of the JVM's, which also takes the snapshots
 //! of every so many minutes.
 
-use super::{STATE, State, snapshot, stop};
+use super::{STATE, State, drawn, numbers, snapshot, stop};
 use crate::jvmti::Jni;
 use crate::jvmti::sys::{JniEnv, JvmtiEnv};
 use borescope_spool::sites::Cause;
@@ -103,6 +103,10 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener, mut end: &UnixStr
             state.instrument_late(jni);
         }
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
+        let left = match numbers::shared() {
+            Some(_) => Some(left.map_or(drawn::EVERY, |left| left.min(drawn::EVERY))),
+            None => left,
+        };
         match wait(listener, end, left) {
             Ok(Heard::Us) if end.read(&mut [0]).unwrap_or(0) == 0 => return,
             Err(_) => return,
@@ -118,6 +122,7 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener, mut end: &UnixStr
                 Err(_) => std::thread::sleep(PAUSE),
             },
         }
+        drawn::sample(state.jvmti, jni);
         if let (Some(due), Some(every)) = (next, every) {
             if Instant::now() >= due {
                 let _ = snapshot::take(state, jni, Cause::Interval);

@@ -110,8 +110,8 @@ extern "system" fn config(_: JniEnv, _: JObject, what: c_int) -> i64 {
 }
 
 /// The application's shutdown hooks have run, the collector's threads have not been stopped yet.
-extern "system" fn ending(_: JniEnv, _: JObject) {
-    super::ending();
+extern "system" fn ending(jni: JniEnv, _: JObject) {
+    super::ending(Jni::new(jni));
 }
 
 extern "system" fn resolve(_: JniEnv, _: JObject, site: c_int, call: c_int) -> c_int {

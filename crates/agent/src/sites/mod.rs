@@ -1,13 +1,14 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]) and the JVM's own hashes ([`drawn`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
 mod classes;
 mod constructors;
 mod control;
+mod drawn;
 mod header;
 mod helper;
 mod jdk;
@@ -28,7 +29,7 @@ use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Mode, Sites};
 use classes::Known;
 use header::Layout;
-use numbers::Numbers;
+use numbers::{Numbering, Numbers};
 use snapshot::Snapshots;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::os::unix::net::UnixStream;
@@ -141,6 +142,7 @@ pub fn attach(jvmti: Jvmti, jni: Jni, options: Options) -> Result<(), String> {
             spool.log.close();
             let _ = std::fs::remove_dir_all(&spool.dir);
         }
+        drawn::end();
         state.end();
     })
 }
@@ -150,6 +152,7 @@ fn stop(state: &State, jni: Jni) {
     // First of all: with the hook on, classes would come back instrumented.
     state.jvmti.disable(event::CLASS_FILE_LOAD_HOOK);
     state.restore_loaded(jni);
+    drawn::end();
     snapshot::end_log(state);
     *state.thread() = None; // That is this one.
     state.end();
@@ -213,6 +216,7 @@ fn prepare(jvmti: Jvmti, options: Options, attached: bool) -> Result<&'static St
 unsafe extern "system" fn on_init(_: JvmtiEnv, jni: JniEnv, _thread: JObject) {
     guard(|state| {
         if let Err(why) = begin(state, Jni::new(jni)) {
+            drawn::end();
             say(&format!("{why}. The program runs without borescope"));
         }
     });
@@ -227,9 +231,12 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if !walk::calibrate(jvmti, jni) {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
-    let dynamic = is_dynamic(o, &layout)?;
+    let numbering = numbering(o, &layout)?;
     if o.sites.trace {
-        trace::is_possible(&layout, dynamic)?;
+        trace::is_possible(&layout, numbering.is_some())?;
+    }
+    if numbering.is_some() {
+        drawn::begin(jvmti, jni, numbers::LOWEST)?;
     }
     let new = match helper::shared() {
         // From before, when the agent was attached the last time.
@@ -238,13 +245,13 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         None => {
             let cannot =
                 |e: std::io::Error| format!("cannot map the tables of allocation sites: {e}");
-            let tables = Tables::new(match dynamic {
-                true => numbers::OWNER_BITS,
-                false => layout.owner_bits(),
+            let tables = Tables::new(match numbering {
+                Some(_) => numbers::OWNER_BITS,
+                None => layout.owner_bits(),
             });
             let tables = tables.map_err(cannot)?;
-            if dynamic {
-                numbers::begin(&tables).map_err(cannot)?;
+            if let Some(numbering) = numbering {
+                numbers::begin(&tables, numbering).map_err(cannot)?;
             }
             Some(tables)
         }
@@ -259,9 +266,10 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         .map_err(|e| format!("cannot make `{}`: {e}", dir.join("meta.log").display()))?;
     let log = MetaLog::new(log);
     let record = Record::Sites(Sites {
-        mode: match dynamic {
-            true => Mode::Dynamic,
-            false => Mode::Spare,
+        mode: match numbering {
+            Some(Numbering::Dynamic) => Mode::Dynamic,
+            Some(Numbering::Static) => Mode::Static,
+            None => Mode::Spare,
         },
         hash_shift: layout.hash_shift(),
         spare_bits: layout.owner_bits(),
@@ -277,7 +285,6 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         ));
     }
     let spool = state.spool.get_or_init(|| Spool { dir, log });
-    let first = new.is_some();
     match new {
         None => {
             if let Some((tables, _)) = helper::shared() {
@@ -309,9 +316,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
         trace::install(jvmti, jni, layout, &spool.dir)?;
     }
     shared::hash_all(jvmti, jni);
-    if first {
-        snapshot::note_hashes(state, jni)?;
-    }
+    snapshot::note_hashes(state, jni)?;
     // A trace has no use for that one, and HotSpot writes a line to standard output for each OutOfMemoryError that it tells of.
     let heard = |e: &c_int| !(o.sites.trace && *e == event::RESOURCE_EXHAUSTED);
     for e in EVENTS.into_iter().filter(heard) {
@@ -327,20 +332,26 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether owners are to stand in identity hashes; the error says why what is asked for cannot be.
-fn is_dynamic(options: &Options, layout: &Layout) -> Result<bool, String> {
+/// How owners are to stand in identity hashes, `None` = above them; the error says why what is asked for cannot be.
+fn numbering(options: &Options, layout: &Layout) -> Result<Option<Numbering>, String> {
     let compact = layout.owner_bits() == 0;
-    let before = helper::shared().map(|_| numbers::shared().is_some());
-    match (options.sites.mode, before) {
-        (options::Mode::Auto, Some(before)) => Ok(before),
-        (options::Mode::Auto, None) => Ok(compact),
-        (options::Mode::Spare, _) if compact => Err(
+    let before = helper::shared().map(|_| numbers::shared().map(Numbers::numbering));
+    let asked = match options.sites.mode {
+        options::Mode::Auto => None,
+        options::Mode::Spare => Some(None),
+        options::Mode::Dynamic => Some(Some(Numbering::Dynamic)),
+        options::Mode::Static => Some(Some(Numbering::Static)),
+    };
+    match (asked, before) {
+        (None, Some(before)) => Ok(before),
+        (None, None) => Ok(compact.then_some(Numbering::Dynamic)),
+        (Some(None), _) if compact => Err(
             "compact object headers have no spare bits: leave out mode=spare, or run with -XX:-UseCompactObjectHeaders".into(),
         ),
-        (asked, Some(before)) if (asked == options::Mode::Dynamic) != before => Err(
+        (Some(asked), Some(before)) if asked != before => Err(
             "its objects are marked in another mode since the lens was in it before: leave out mode".into(),
         ),
-        (asked, _) => Ok(asked == options::Mode::Dynamic),
+        (Some(asked), _) => Ok(asked),
     }
 }
 
@@ -374,12 +385,13 @@ unsafe extern "system" fn on_exhausted(
 }
 
 /// Called by the helper where collections are not possible later.
-fn ending() {
+fn ending(jni: Jni) {
     guard(|state| {
         let o = &state.options.sites;
         if o.gc && !o.trace && state.jvmti.collect() {
             state.collected.store(true, Relaxed);
         }
+        drawn::sample(state.jvmti, jni);
     });
 }
 

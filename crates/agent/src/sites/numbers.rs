@@ -1,16 +1,18 @@
-//! Dynamic mode: owners have numbers by class, which stand in the identity hash (seed, figure 9B; docs/sites-numbering.md).
+//! Dynamic and static mode: owners have numbers by class, which stand in the identity hash (seed, figures 9B and 9A; docs/sites-numbering.md).
 //!
 //! What lives here: which class an owner's objects are of, the words that the helper marks with, and reading hashes back in a walk. A site that makes
 //! objects of several classes (clone, reflection, lambdas, arrays of arrays) gets an *alias* for each: another owner's number, which leads back
 //! to it. Must never happen here: a call of the VM while a lock is held. So the walk may take these locks: who holds one runs in native
 //! code, and goes on while the VM stands still.
 
+use super::drawn;
 use super::tables::Tables;
 use crate::jvmti::sys::JObject;
 use crate::jvmti::{Jni, Jvmti};
 use crate::memory::{Addr, load64, publish64, zero_pages};
 use crate::vm;
 use borescope_allocations::{Kind, Site as Made};
+use borescope_sites::drawn::Drawn;
 use borescope_sites::{
     Action, ClassId, Decoder, Event, MethodId, Mode, Owner, Policy, Registry, Scheme, Sink, Site,
     SiteId, Space, Stamp,
@@ -26,24 +28,40 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const WIDTH: u8 = 31;
 /// Shortest number. Longer than the simulator's (4): a site of the JDK counts once for each line that calls it, so classes such as byte[] have many that are busy.
 const SHORTEST: u8 = 8;
+/// Bits of the guard in dynamic mode: the one that tells ours from those that the JVM counts. More would only take from identifiers: numbers find their way around the hashes from
+/// before as well, since for each bit there are twice as many of these, and twice as many numbers. In static mode, where there are not, it is the simulator's (4).
+const GUARD: u8 = 1;
+/// Length of a number in static mode: 16,384 sites of a class, with 8,192 hashes each.
+const FIXED: u8 = 14;
 /// A word of an owner whose objects are of several classes, as in BorescopeSites.other.
 const SEVERAL: u64 = 1 << 62;
 /// A word of an owner that gets no number.
 const NEVER: u64 = 1 << 61;
 const ALIAS_BITS: u32 = 25;
+/// The lowest hash that we make: all have the highest bit, which those that the JVM counts lack (`drawn.rs`).
+pub const LOWEST: u32 = 1 << (WIDTH - 1);
 /// Bits of owners in this mode.
 pub const OWNER_BITS: u8 = ALIAS_BITS as u8;
 
 static NUMBERS: OnceLock<Numbers> = OnceLock::new();
 
-/// The numbers of dynamic mode; `None` in spare mode.
+/// How numbers stand in hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// The shorter the more objects carry them.
+    Dynamic,
+    /// Of one length.
+    Static,
+}
+
+/// The numbers of dynamic and static mode; `None` in spare mode.
 pub fn shared() -> Option<&'static Numbers> {
     NUMBERS.get()
 }
 
-/// Begins dynamic mode, before the helper is installed.
-pub fn begin(tables: &Tables) -> io::Result<()> {
-    let numbers = Numbers::with_log(tables, vm::random(), super::log)?;
+/// Begins one of the modes, before the helper is installed.
+pub fn begin(tables: &Tables, numbering: Numbering) -> io::Result<()> {
+    let numbers = Numbers::with_log(tables, numbering, vm::random(), super::log)?;
     NUMBERS
         .set(numbers)
         .map_err(|_| io::Error::other("numbers are there already"))
@@ -53,8 +71,6 @@ pub fn begin(tables: &Tables) -> io::Result<()> {
 pub struct Numbers {
     registry: Registry<Out>,
     sites: Mutex<Sites>,
-    /// By class, sorted: hashes that the VM had drawn before the first object was marked, as far as they could be numbers (CDS archives are full of them).
-    before: OnceLock<HashMap<ClassId, Vec<u32>>>,
 }
 
 #[derive(Default)]
@@ -130,16 +146,27 @@ struct Described {
 }
 
 impl Numbers {
-    fn with_log(tables: &Tables, seed: u64, log: fn(&Record) -> bool) -> io::Result<Self> {
-        let ours = |_| io::Error::other("no such numbering");
-        let policy = Scheme::ours(Mode::Dynamic, WIDTH, seed)
-            .map_err(ours)?
-            .policy();
-        let policy = Policy {
-            min_number_bits: SHORTEST,
-            ..policy
+    fn with_log(
+        tables: &Tables,
+        numbering: Numbering,
+        seed: u64,
+        log: fn(&Record) -> bool,
+    ) -> io::Result<Self> {
+        let none = |_| io::Error::other("no such numbering");
+        let mode = match numbering {
+            Numbering::Dynamic => Mode::Dynamic,
+            Numbering::Static => Mode::Static { number_bits: FIXED },
         };
-        let scheme = Scheme::new(Mode::Dynamic, WIDTH, policy, seed).map_err(ours)?;
+        let ours = Scheme::ours(mode, WIDTH, seed).map_err(none)?.policy();
+        let policy = match numbering {
+            Numbering::Dynamic => Policy {
+                min_number_bits: SHORTEST,
+                guard_bits: GUARD,
+                ..ours
+            },
+            Numbering::Static => ours,
+        };
+        let scheme = Scheme::new(mode, WIDTH, policy, seed).map_err(none)?;
         let out = Out {
             stamps: zero_pages(Tables::MOST_OWNERS * 8)?,
             roots: tables.roots(),
@@ -149,8 +176,15 @@ impl Numbers {
         Ok(Self {
             registry: Registry::new(scheme, out),
             sites: Mutex::default(),
-            before: OnceLock::new(),
         })
+    }
+
+    /// How numbers stand in hashes.
+    pub fn numbering(&self) -> Numbering {
+        match self.registry.scheme().mode() {
+            Mode::Static { .. } => Numbering::Static,
+            _ => Numbering::Dynamic,
+        }
     }
 
     /// For the log.
@@ -241,7 +275,8 @@ impl Numbers {
             class,
             method: described.method,
         };
-        match self.registry.stamp(&site, Space::Dynamic) {
+        let space = self.registry.scheme().at_allocation();
+        match self.registry.stamp(&site, space) {
             Some(stamp) => stamp.pack(),
             None => {
                 publish64(self.registry.sink().word(id), NEVER);
@@ -288,8 +323,8 @@ impl Numbers {
         self.registry.shorten(&site, seen);
     }
 
-    /// Hashes of objects from before the first mark, by tag of their class; `classes` are signatures by tag, less one. Those that could be numbers are kept.
-    pub fn never_marked(&self, classes: &[String]) -> Before<'_> {
+    /// Takes the hashes of all objects there are, by tag of their class, so that no number given later is one of them; `classes` are signatures by tag, less one.
+    pub fn avoiding(&self, classes: &[String]) -> Before<'_> {
         let ids = classes.iter().map(|c| self.class(c));
         let scheme = self.registry.scheme();
         Before {
@@ -321,21 +356,13 @@ impl Numbers {
     /// Begins to read hashes; `classes` are signatures of classes by tag, less one.
     pub fn reading(&'static self, classes: &[String]) -> Reading {
         let known = self.registry.sink().classes();
-        let of = |&id: &ClassId| {
-            let before = self.before.get().and_then(|before| before.get(&id));
-            Class {
-                id,
-                hash: self.registry.scheme().class_hash(id),
-                before: before.map_or(&[], Vec::as_slice),
-                strays: 0,
-            }
-        };
-        let classes = classes.iter().map(|c| known.ids.get(c).map(of));
+        let classes = classes.iter().map(|c| known.ids.get(c).copied());
         Reading {
             numbers: self,
             classes: classes.collect(),
-            met: HashMap::new(),
             decoder: None,
+            drawn: drawn::now(),
+            doubtful: 0,
             epoch: 0,
         }
     }
@@ -397,11 +424,12 @@ pub fn class_of(jvmti: Jvmti, jni: Jni, object: JObject) -> Option<(String, bool
     Some((signature, stays))
 }
 
-/// Takes the hashes that are there before the first mark.
+/// Takes the hashes that are there before an object is marked (CDS archives are full of them).
 pub struct Before<'a> {
     numbers: &'a Numbers,
     /// By tag, less one, with their constants.
     classes: Vec<(ClassId, u32)>,
+    /// Those that could be numbers.
     hashes: HashMap<ClassId, Vec<u32>>,
 }
 
@@ -419,32 +447,23 @@ impl Before<'_> {
     }
 
     /// No more.
-    pub fn end(mut self) {
-        self.hashes.values_mut().for_each(|h| h.sort_unstable());
-        // There is one first mark.
-        let _ = self.numbers.before.set(self.hashes);
+    pub fn end(self) {
+        for (class, hashes) in self.hashes {
+            // Those that are held already are of owners from before the agent came again, of which the log knows nothing.
+            self.numbers.registry.avoid(class, hashes);
+        }
     }
-}
-
-/// A class whose objects are numbered.
-struct Class {
-    id: ClassId,
-    /// Its constant.
-    hash: u32,
-    /// See [`Numbers`].
-    before: &'static [u32],
-    /// Objects met that are not from before, whose hash could be a number, but is nobody's.
-    strays: u64,
 }
 
 /// Reads hashes in a walk.
 pub struct Reading {
     numbers: &'static Numbers,
     /// By tag, less one; `None` = no site makes such objects.
-    classes: Vec<Option<Class>>,
-    /// Objects met with a number that is also a hash from before.
-    met: HashMap<(ClassId, u32), usize>,
+    classes: Vec<Option<ClassId>>,
     decoder: Option<Decoder>,
+    drawn: Drawn,
+    /// Objects met with a number that the JVM may have drawn as a hash.
+    doubtful: u64,
     epoch: u64,
 }
 
@@ -462,6 +481,11 @@ impl Reading {
         self.epoch
     }
 
+    /// Objects met whose owner is not known for this reason alone.
+    pub fn doubtful(&self) -> u64 {
+        self.doubtful
+    }
+
     /// Whose an object of a class with this hash is.
     pub fn origin(&mut self, tables: &Tables, tag: i64, hash: u32) -> Origin {
         if hash == 0 {
@@ -475,46 +499,18 @@ impl Reading {
 
     fn owner(&mut self, tables: &Tables, tag: i64, hash: u32) -> Option<u32> {
         let place = usize::try_from(tag).ok()?.checked_sub(1)?;
-        let class = self.classes.get_mut(place)?.as_mut()?;
-        let registry = &self.numbers.registry;
-        let Some(decoded) = self.decoder.as_ref()?.decode(class.id, hash) else {
-            let is_stray = (hash ^ class.hash) >> registry.scheme().payload() == 0
-                && class.before.binary_search(&hash).is_err();
-            class.strays += u64::from(is_stray);
+        let class = (*self.classes.get(place)?)?;
+        let decoded = self.decoder.as_ref()?.decode(class, hash)?;
+        if !self.drawn.is_ours(hash) {
+            self.doubtful += 1;
             return None;
-        };
-        let from = class.before.partition_point(|&b| b < hash);
-        let same = class.before[from..].partition_point(|&b| b == hash);
-        if same > 0 {
-            // The VM's own come first; that one of them has died and one of ours has drawn the same hash is left out of account.
-            let met = self.met.entry((class.id, hash)).or_default();
-            *met += 1;
-            if *met <= same {
-                return None;
-            }
         }
         match decoded.owner {
-            Owner::Site(id) => Some(Tables::root(registry.sink().roots, id.0)),
+            Owner::Site(id) => Some(Tables::root(self.numbers.registry.sink().roots, id.0)),
             Owner::Method(id) if id.0 & 1 == 0 => Some(id.0 >> 1),
             Owner::Method(id) => Some(tables.resolve(id.0 >> 1, 0)),
             Owner::Others => None,
         }
-    }
-
-    /// How many objects are likely to have an owner by chance only, because the VM has drawn a hash for them that is one of our numbers: judged by
-    /// those whose hash could have been one.
-    pub fn by_chance(&self) -> f64 {
-        let Some(decoder) = &self.decoder else {
-            return 0.0;
-        };
-        let guard = self.numbers.registry.scheme().policy().guard_bits;
-        let of_class = |class: &Class| {
-            let all = decoder.class(class.id).map_or(0.0, |c| c.coverage());
-            let share = all * f64::from(1u32 << guard);
-            // Of a class whose numbers are all held there are no strays.
-            class.strays as f64 * share / (1.0 - share).max(1e-9)
-        };
-        self.classes.iter().flatten().map(of_class).sum()
     }
 }
 
@@ -580,10 +576,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         /// Whatever is marked in whatever order reads back as its owner, now and from the log.
         #[test]
-        fn hashes_read_back(objects in prop::collection::vec((0u32..6, 0usize..3, any::<u32>()), 1..3000)) {
+        fn hashes_read_back(is_static in any::<bool>(), objects in prop::collection::vec((0u32..6, 0usize..3, any::<u32>()), 1..3000)) {
+            let numbering = if is_static { Numbering::Static } else { Numbering::Dynamic };
             let tables = Tables::new(25).unwrap();
             let numbers: &'static Numbers =
-                Box::leak(Box::new(Numbers::with_log(&tables, 5, keep).unwrap()));
+                Box::leak(Box::new(Numbers::with_log(&tables, numbering, 5, keep).unwrap()));
             let mut records = LOG.lock().unwrap();
             records.clear();
             drop(records);
@@ -595,9 +592,10 @@ mod tests {
             numbers.learn(true, site, &[made(Kind::New, "a/A")]);
             let names = ["La/A;", "La/B;", "La/C;"].map(str::to_owned);
             let owners = [first, first + 1, first + 2, first + 3, tables.resolve(site, 1), tables.resolve(site, 2)];
-            // Of the first, as far as the guard lets them pass for numbers.
-            let mut before = numbers.never_marked(&names);
-            for (&(_, class, random), mask) in objects.iter().zip([0x7FF_FFFF, u32::MAX >> 1].into_iter().cycle()) {
+            // From before, as far as the guard lets them pass for numbers.
+            let payload = (1 << numbers.registry.scheme().payload()) - 1;
+            let mut before = numbers.avoiding(&names);
+            for (&(_, class, random), mask) in objects.iter().zip([payload, u32::MAX >> 1].into_iter().cycle()) {
                 let id = numbers.class(&names[class]);
                 before.add(class as i64 + 1, numbers.registry.scheme().class_hash(id) ^ random & mask);
             }
@@ -609,6 +607,7 @@ mod tests {
                 heap.push((class, owner, mark(numbers, &tables, owner, &names[class], random)));
             }
             let mut reading = numbers.reading(&names);
+            reading.drawn = Drawn::new(1, LOWEST);
             reading.begin();
             let scheme = Scheme::from_bytes(&numbers.scheme()).unwrap();
             let mut history = History::new(scheme);
@@ -621,18 +620,27 @@ mod tests {
             }
             for &(_, class, random) in objects.iter().step_by(2) {
                 let id = numbers.class(&names[class]);
-                let hash = scheme.class_hash(id) ^ random & 0x7FF_FFFF;
+                let hash = scheme.class_hash(id) ^ random & payload;
                 let expected = match hash { 0 => Origin::NoMark, _ => Origin::Hashed };
                 let tag = class as i64 + 1;
                 prop_assert_eq!(reading.origin(&tables, tag, hash), expected);
             }
-            prop_assert_eq!(reading.by_chance(), 0.0);
-            for (class, owner, hash) in heap {
+            prop_assert_eq!(reading.doubtful(), 0);
+            for &(class, owner, hash) in &heap {
                 let id = numbers.class(&names[class]);
                 prop_assert_eq!(reading.origin(&tables, class as i64 + 1, hash), Origin::Owner(owner));
                 let (of_log, _) = history.decode(id, hash, reading.epoch()).unwrap();
                 prop_assert_eq!(logged[&(names[class].clone(), of_log)], (id, owner));
+                prop_assert!(hash >= LOWEST && scheme.guard_top() == LOWEST);
             }
+            // The JVM has counted so far that each could be its own.
+            let mut late = numbers.reading(&names);
+            late.drawn = Drawn::new(u32::MAX >> 1, LOWEST);
+            late.begin();
+            for &(class, _, hash) in &heap {
+                prop_assert_eq!(late.origin(&tables, class as i64 + 1, hash), Origin::Hashed);
+            }
+            prop_assert_eq!(late.doubtful(), heap.len() as u64);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Takes snapshots: collects, names the classes, walks, writes. One at a time, on whatever thread asks.
 
 use super::State;
+use super::drawn;
 use super::helper;
 use super::numbers;
 use super::walk::{self, Found};
@@ -58,6 +59,10 @@ pub fn take(state: &State, jni: Jni, cause: Cause) -> Result<u32, String> {
         live_only: collect(state, cause),
         cause,
     };
+    // Where memory has run out, the control thread's last sample has to do; these collectors cannot make room at exit.
+    if cause != Cause::OutOfMemory && !(cause == Cause::Exit && walks_by_references()) {
+        drawn::sample(state.jvmti, jni);
+    }
     let mut s = state.snapshots();
     if s.ended {
         return Err("the JVM has ended".into());
@@ -141,10 +146,10 @@ fn write(
     }
     let rows: Vec<Row> = rows.iter().collect();
     if let Some(reading) = &reading {
-        let likely = reading.by_chance();
-        if likely >= 0.5 {
+        let left_out = reading.doubtful();
+        if left_out > 0 {
             let line = format!(
-                "snapshot {number}: about {likely:.0} of the objects with a line are likely to have it by chance: hashes that the JVM drew itself"
+                "snapshot {number}: the JVM has drawn so many identity hashes itself that {left_out} objects may have one of these or a line's number: they are listed under `hash taken first`, and are missing from their lines if they have one"
             );
             state.log(&Record::Notice(line));
         }
@@ -194,14 +199,14 @@ fn collect(state: &State, cause: Cause) -> bool {
     state.options.sites.gc && state.jvmti.collect() && flags::collector() != "Epsilon"
 }
 
-/// Dynamic mode: notes which hashes are there before the first object is marked. The VM drew them, so they are nobody's numbers, whatever they look like.
+/// Dynamic mode: finds the hashes that are there before an object is marked. No number is given that one of them could be taken for.
 pub fn note_hashes(state: &State, jni: Jni) -> Result<(), String> {
     let (Some((_, layout)), Some(numbers)) = (helper::shared(), numbers::shared()) else {
         return Ok(());
     };
     let mut s = state.snapshots();
     name_classes(state, jni, &mut s.classes);
-    walk::hashes(state.jvmti, *layout, numbers.never_marked(&s.classes))
+    walk::hashes(state.jvmti, *layout, numbers.avoiding(&s.classes))
 }
 
 /// Gives all classes a tag, and notes their names by it.

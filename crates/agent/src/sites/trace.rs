@@ -67,7 +67,7 @@ pub fn is_possible(layout: &Layout, dynamic: bool) -> Result<(), String> {
         (0, _) => Err(
             "a trace needs bits that compact object headers do not have: run with -XX:-UseCompactObjectHeaders".into(),
         ),
-        (_, true) => Err("a trace needs the identity hashes for itself: leave out mode=dynamic".into()),
+        (_, true) => Err("a trace needs the identity hashes for itself: leave out mode=dynamic or static".into()),
         _ => Ok(()),
     }
 }

@@ -25,6 +25,8 @@ pub enum Mode {
     Spare,
     /// In the identity hash; what compact object headers need
     Dynamic,
+    /// There, too, but of one length: the hashes of a line's objects are soon used up, which makes big identity maps slow. To compare
+    Static,
 }
 
 impl Mode {
@@ -34,6 +36,7 @@ impl Mode {
             Self::Auto => "auto",
             Self::Spare => "spare",
             Self::Dynamic => "dynamic",
+            Self::Static => "static",
         }
     }
 }
