@@ -6,6 +6,7 @@ mod burst;
 mod chart;
 mod counts;
 mod evaluation;
+mod gc_log;
 mod grams;
 mod held;
 mod instructions;
@@ -45,7 +46,7 @@ enum Command {
     /// An engine on a file of streams: what `instructions` lets valgrind run
     #[command(hide = true)]
     Feed(instructions::FeedArgs),
-    /// The sites lens: CPU against plain runs, with intervals; identity hashes of a million objects of one site
+    /// The sites lens: CPU, bytes allocated, pauses and start-up against plain runs, with intervals; identity hashes of a million objects of one site
     SitesCost(sites_cost::Args),
     /// The sites lens: sites per class and collisions of identity hashes in traces (the seed's figures 11 and 12); page and plots go to docs/evaluation
     SitesFigures(sites_figures::Args),

@@ -1,22 +1,30 @@
-//! What the sites lens costs: CPU against plain runs of real programs, with an interval that many interleaved runs give; and identity hashes of 1,000,000 objects
-//! of one site in an IdentityHashMap.
+//! What the sites lens costs: CPU against plain runs of real programs, with an interval that many interleaved runs give; bytes that they allocate and pauses for collections;
+//! the start of a program that only says hello; and identity hashes of 1,000,000 objects of one site in an IdentityHashMap.
 
 use crate::evaluation::chosen;
+use crate::gc_log::{Collections, collections};
 use crate::run::Runner;
-use crate::stats::{Interval, geometric_mean, interval, median};
+use crate::stats::{Interval, geometric_mean, interval, median, with_range};
 use anyhow::{Context as _, Result, ensure};
-use borescope_e2e::programs::Program;
+use borescope_e2e::programs::{Program, drivers};
 use borescope_e2e::sites::{Log, programs, spool};
+use borescope_e2e::workloads::ALLOCATING;
 
 /// Options.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Programs; `none` measures identity hashes alone
-    #[arg(long, value_delimiter = ',', default_values_t = ["ecj".to_owned(), "h2".into(), "lucene".into()])]
+    /// What to measure
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Cpu, What::Collections, What::Startup, What::Identity])]
+    what: Vec<What>,
+    /// Programs
+    #[arg(long, value_delimiter = ',', default_values_t = ["ecj", "h2", "scala", "lucene", "boxes"].map(str::to_owned))]
     programs: Vec<String>,
     /// Turns: each runs everything plain and in each variant, beginning with another one
     #[arg(long, default_value_t = 20)]
     runs: usize,
+    /// Turns for collections: what a program allocates hardly differs from run to run
+    #[arg(long, default_value_t = 3)]
+    collection_runs: usize,
     /// JDKs
     #[arg(long, value_delimiter = ',', default_values_t = [17, 25])]
     jdk: Vec<u32>,
@@ -26,6 +34,18 @@ pub struct Args {
     /// Objects in the IdentityHashMap
     #[arg(long, default_value_t = 1_000_000)]
     objects: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum What {
+    /// CPU time of programs
+    Cpu,
+    /// What they allocate, and pauses for collections
+    Collections,
+    /// Start to end of a program that only says hello
+    Startup,
+    /// Identity hashes of many objects of one site
+    Identity,
 }
 
 /// How the agent runs, and its options.
@@ -52,10 +72,24 @@ pub fn run(args: &Args) -> Result<()> {
             args.option.join(" ")
         }
     );
-    if args.programs != ["none"] {
-        cpu(&runner, args, &chosen(&args.programs)?)?;
+    let programs = args.programs.iter().map(|name| named(name));
+    let programs: Vec<&Program> = programs.collect::<Result<_>>()?;
+    for what in &args.what {
+        match what {
+            What::Cpu => cpu(&runner, args, &programs)?,
+            What::Collections => allocated(&runner, args, &programs)?,
+            What::Startup => startup(&runner, args)?,
+            What::Identity => identity(&runner, args)?,
+        }
     }
-    identity(&runner, args)
+    Ok(())
+}
+
+fn named(name: &str) -> Result<&'static Program> {
+    match ALLOCATING.iter().find(|program| program.name == name) {
+        Some(program) => Ok(program),
+        None => Ok(chosen(&[name.to_owned()])?[0]),
+    }
 }
 
 fn header(first: &str) {
@@ -68,11 +102,11 @@ fn header(first: &str) {
 
 /// One turn after the other: plain and each variant, and what each gave.
 fn turns(
-    args: &Args,
-    mut measure: impl FnMut(Option<&str>) -> Result<f64>,
+    runs: usize,
+    mut measure: impl FnMut(usize, Option<&str>) -> Result<f64>,
 ) -> Result<[Vec<f64>; VARIANTS.len() + 1]> {
-    crate::stats::interleaved(args.runs, |i| match i.checked_sub(1) {
-        None => measure(None),
+    crate::stats::interleaved(runs, |i| match i.checked_sub(1) {
+        None => measure(i, None),
         Some(variant) => {
             let out = tempfile::tempdir()?;
             let how = format!(
@@ -80,7 +114,7 @@ fn turns(
                 out.path().display(),
                 VARIANTS[variant].1
             );
-            let value = measure(Some(&how))?;
+            let value = measure(i, Some(&how))?;
             let log = Log::read(&spool(out.path()));
             ensure!(
                 log.snapshots().len() == 1,
@@ -116,16 +150,8 @@ fn cpu(runner: &Runner, args: &Args, programs: &[&'static Program]) -> Result<()
     for &jdk in &args.jdk {
         let mut means: [Vec<f64>; VARIANTS.len()] = Default::default();
         for program in programs {
-            let times = turns(args, |options| {
-                let files = tempfile::tempdir()?;
-                let arguments = args
-                    .option
-                    .iter()
-                    .cloned()
-                    .chain(program.arguments(files.path()));
-                let cpu = runner
-                    .java(jdk, options, arguments.map(Into::into))?
-                    .well(program)?;
+            let times = turns(args.runs, |_, options| {
+                let cpu = program_run(runner, args, program, jdk, options, &[])?;
                 eprintln!(
                     "{} on JDK {jdk} {}: {cpu:.2} s",
                     program.name,
@@ -147,6 +173,94 @@ fn cpu(runner: &Runner, args: &Args, programs: &[&'static Program]) -> Result<()
     Ok(())
 }
 
+/// Runs a program, with options of the JVM before its own; its CPU time.
+fn program_run(
+    runner: &Runner,
+    args: &Args,
+    program: &Program,
+    jdk: u32,
+    options: Option<&str>,
+    more: &[String],
+) -> Result<f64> {
+    let files = tempfile::tempdir()?;
+    let own = program.arguments(files.path());
+    let arguments = args.option.iter().chain(more).cloned().chain(own);
+    runner
+        .java(jdk, options, arguments.map(Into::into))?
+        .well(program)
+}
+
+/// Young generations of a size of their own: the more collections, the better is known what was allocated.
+const YOUNG: &str = "-Xmn16m";
+
+fn allocated(runner: &Runner, args: &Args, programs: &[&'static Program]) -> Result<()> {
+    println!(
+        "MiB allocated, and milliseconds of pauses for collections, by the JVM's log of collections ({YOUNG}; from the first to the last that the program caused), {} turns:\n",
+        args.collection_runs
+    );
+    header("program");
+    for &jdk in &args.jdk {
+        for program in programs {
+            let mut pauses: [Vec<f64>; VARIANTS.len() + 1] = Default::default();
+            let bytes = turns(args.collection_runs, |at, options| {
+                let files = tempfile::tempdir()?;
+                let log = files.path().join("log");
+                let options_of_log = [
+                    YOUNG.to_owned(),
+                    format!("-Xlog:gc:file={}:none:filecount=0", log.display()),
+                ];
+                program_run(runner, args, program, jdk, options, &options_of_log)?;
+                let text = std::fs::read_to_string(&log)?;
+                let Collections {
+                    allocated,
+                    pauses: paused,
+                } = collections(&text).with_context(|| format!("no collections:\n{text}"))?;
+                pauses[at].push(paused);
+                eprintln!(
+                    "{} on JDK {jdk} {}: {allocated:.0} MiB, {paused:.0} ms",
+                    program.name,
+                    options.unwrap_or("plain")
+                );
+                Ok(allocated)
+            })?;
+            line(program.name, jdk, &bytes, "MiB");
+            line(&format!("{}, pauses", program.name), jdk, &pauses, "ms");
+        }
+    }
+    println!();
+    Ok(())
+}
+
+fn startup(runner: &Runner, args: &Args) -> Result<()> {
+    println!(
+        "Milliseconds from start to end of a program that only says hello, the snapshot at its end included: plain, and how many more (median, range):\n"
+    );
+    header("");
+    for &jdk in &args.jdk {
+        let times = turns(args.runs, |_, options| {
+            let program = ["-cp".into(), drivers().into(), "Hello".into()];
+            let before = args.option.iter().map(Into::into);
+            let ran = runner.java(jdk, options, before.chain(program))?;
+            ensure!(
+                ran.code == Ok(0) && ran.stdout == b"hello\n",
+                "{:?} {}",
+                ran.code,
+                ran.stderr
+            );
+            Ok(ran.wall * 1e3)
+        })?;
+        let [plain, with @ ..] = &times;
+        print!("| hello | {jdk} | {:.0} ms |", median(plain).unwrap_or(0.0));
+        for variant in with {
+            let more: Vec<f64> = variant.iter().zip(plain).map(|(a, b)| a - b).collect();
+            print!(" {} |", with_range(&more, 0).unwrap_or_default());
+        }
+        println!();
+    }
+    println!();
+    Ok(())
+}
+
 fn identity(runner: &Runner, args: &Args) -> Result<()> {
     println!(
         "An IdentityHashMap filled with {} objects of one site and asked three times for each, fewest milliseconds of 5 rounds in a JVM:\n",
@@ -154,7 +268,7 @@ fn identity(runner: &Runner, args: &Args) -> Result<()> {
     );
     header("");
     for &jdk in &args.jdk {
-        let times = turns(args, |options| {
+        let times = turns(args.runs, |_, options| {
             let program = [
                 "-cp",
                 programs(),

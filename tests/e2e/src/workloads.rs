@@ -72,6 +72,19 @@ const LUCENE: Program = Program {
     main: "LuceneDriver",
     ..PLAIN
 };
+const SCALA: Program = Program {
+    name: "scala",
+    jars: &[
+        "scala-compiler-2.13.14",
+        "scala-library-2.13.14",
+        "scala-reflect-2.13.14",
+        "jline*",
+        "jna*",
+    ],
+    main: "scala.tools.nsc.Main",
+    args: &["-usejavacp", "-d", "{out}", "{input}/scala-sources.scala"],
+    ..PLAIN
+};
 const JYTHON: Program = Program {
     jars: &["jython-standalone-2.7.4"],
     options: &["-Dpython.cachedir.skip=true"],
@@ -168,19 +181,7 @@ pub const ALL: &[Program] = &[
         exit: 1,
         ..JYTHON
     },
-    Program {
-        name: "scala",
-        jars: &[
-            "scala-compiler-2.13.14",
-            "scala-library-2.13.14",
-            "scala-reflect-2.13.14",
-            "jline*",
-            "jna*",
-        ],
-        main: "scala.tools.nsc.Main",
-        args: &["-usejavacp", "-d", "{out}", "{input}/scala-sources.scala"],
-        ..PLAIN
-    },
+    SCALA,
     Program {
         name: "kotlin",
         jars: &["kotlin-stdlib-2.0.21", "annotations*"],
@@ -382,6 +383,17 @@ pub const TASK_TAGS: Program = Program {
     ],
     ..ECJ
 };
+
+/// Two more that allocate much, for what the sites lens costs: the Scala compiler, and streams, boxes, collections and strings.
+pub const ALLOCATING: [Program; 2] = [
+    SCALA,
+    Program {
+        name: "boxes",
+        main: "Boxes",
+        args: &["2500"],
+        ..PLAIN
+    },
+];
 
 /// Adds vectors of 16 KB, under a second plain and twenty times that with a counter in the loop: for the measurement of vectorized loops.
 pub const VECTOR_ADD: Program = Program {
