@@ -10,8 +10,8 @@ use borescope_spool::layout::Engine;
 pub const MAX_K: u32 = 64;
 /// Least and most activations of which burst mode chooses one.
 pub const ONE_IN: std::ops::RangeInclusive<u32> = 2..=65536;
-/// Most minutes between snapshots: a week.
-pub const MOST_MINUTES: u32 = 7 * 24 * 60;
+/// Most seconds between snapshots: a year.
+pub const LONGEST: u32 = 365 * 24 * 3_600;
 /// Default limit of rows.
 pub const DEFAULT_ROWS: u32 = 4096;
 /// Default limit of counter memory for one JVM.
@@ -52,7 +52,7 @@ pub struct Sites {
     pub gc: bool,
     /// How numbers stand in headers.
     pub mode: Mode,
-    /// Minutes between snapshots.
+    /// Seconds between snapshots.
     pub every: Option<u32>,
     /// A trace of allocations and identity hashes is recorded; there are no snapshots.
     pub trace: bool,
@@ -175,12 +175,11 @@ impl Options {
                 "gc" => o.sites.gc = flag(key, value)?,
                 "trace" => o.sites.trace = flag(key, value)?,
                 "every" => {
-                    let every = value
-                        .parse()
-                        .ok()
-                        .filter(|n| (1..=MOST_MINUTES).contains(n));
+                    let every = value.parse().ok().filter(|n| (1..=LONGEST).contains(n));
                     o.sites.every = Some(every.ok_or_else(|| {
-                        format!("every must be a number of minutes from 1 to {MOST_MINUTES}, not `{value}`")
+                        format!(
+                            "every must be a number of seconds from 1 to {LONGEST}, not `{value}`"
+                        )
                     })?);
                 }
                 "mode" => {
@@ -368,7 +367,7 @@ mod tests {
             ("lens=sites,k=4", "lens=paths"),
             ("jdk=1", "lens=sites"),
             ("lens=sites,jdk=yes", "0 or 1"),
-            ("lens=sites,every=0", "1 to 10080"),
+            ("lens=sites,every=0", "1 to 31536000"),
             ("lens=sites,mode=hybrid", "auto, spare, dynamic or static"),
             ("lens=sites,trace=yes", "0 or 1"),
             ("trace=0", "lens=sites"),

@@ -122,8 +122,8 @@ pub fn sites(out: &Path, o: &SiteOptions) -> String {
     ] {
         let _ = write!(s, ",{key}={}", u8::from(flag));
     }
-    if let Some(minutes) = o.every {
-        let _ = write!(s, ",every={minutes}");
+    if let Some(every) = o.every {
+        let _ = write!(s, ",every={}", every.as_secs());
     }
     let _ = write!(s, ",mode={}", o.mode.name());
     s

@@ -3,9 +3,11 @@
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use time::time;
 
 mod attach;
 mod sites;
+mod time;
 
 pub use attach::{AttachArgs, DetachArgs, Lens};
 pub use sites::{DiffArgs, SiteOptions, SitesArgs, SnapshotArgs, YesNo};
@@ -79,7 +81,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
             streams, its signals and its exit code.",
         after_help = "Examples:
   borescope sites -- java -jar app.jar
-  borescope sites --every 10 -o run1 -- java -jar server.jar               a snapshot every ten minutes: what keeps growing?
+  borescope sites --every 10m -o run1 -- java -jar server.jar               a snapshot every ten minutes: what keeps growing?
   borescope snapshot 4711                                                  one more, now
   borescope sites --jdk no --include 'com.acme.*' -- java -jar app.jar     only what these classes allocate themselves: cheaper
 

@@ -56,7 +56,7 @@ fn has_snapshots(manifest: &sites::Manifest) -> Result<()> {
     match (manifest.snapshots.as_slice(), &manifest.snapshots_torn) {
         ([_, ..], _) => Ok(()),
         ([], None) => Err(damaged!(
-            "the profile is empty: no snapshot was taken; --every MINUTES or `borescope snapshot PID` takes some"
+            "the profile is empty: no snapshot was taken; --every TIME or `borescope snapshot PID` takes some"
         )),
         ([], Some(why)) => Err(damaged!(
             "the profile is empty: no snapshot could be read: {why}"

@@ -44,7 +44,15 @@ fn the_program_runs_and_the_answer_is_shown() {
         r#"agent "$1"; printf '%s\0' "$@"; echo "out of the program" >&2; exit 7"#,
     );
     let arguments = [
-        &["sites", "--objects", "--no-gc", "--every", "5", "-o", "out"][..],
+        &[
+            "sites",
+            "--objects",
+            "--no-gc",
+            "--every",
+            "5m",
+            "-o",
+            "out",
+        ][..],
         &[
             "--include",
             "com.acme.*",
@@ -59,7 +67,7 @@ fn the_program_runs_and_the_answer_is_shown() {
     let ran = w.run(&arguments.concat());
     assert_eq!(ran.code, Some(7), "{ran:?}");
     let agent = format!(
-        "-agentpath:{}=lens=sites,out={},include=com.acme.*,exclude=*Test,jdk=1,attribute=1,objects=1,gc=0,every=5,mode=auto",
+        "-agentpath:{}=lens=sites,out={},include=com.acme.*,exclude=*Test,jdk=1,attribute=1,objects=1,gc=0,every=300,mode=auto",
         w.path("agent.so").display(),
         w.path("out").display()
     );
@@ -158,7 +166,7 @@ fn reports_and_differences() {
     paths.run(&["sites"]).fails(1, &["after `--`"]);
     paths
         .run(&["sites", "--every", "0", "--", "java"])
-        .fails(1, &["1..=10080"]);
+        .fails(1, &["such as 90s, 10m or 2h"]);
     paths
         .run(&["sites", "--jdk", "1", "--", "java"])
         .fails(1, &["--jdk"]);

@@ -215,7 +215,7 @@ pub enum Cause {
     Request = 1,
     /// An OutOfMemoryError.
     OutOfMemory = 2,
-    /// Every so many minutes.
+    /// By the clock (`--every`).
     Interval = 3,
 }
 

@@ -1,12 +1,14 @@
 //! Attaching to real JVMs: an agent that comes and goes marks exactly what is allocated between, and the program does not notice; what cannot be attached to goes
 //! on as it was.
 
+use borescope_e2e::sites::{Log, spool};
 use borescope_e2e::{JDKS, agent, borescope, borescope_report, java, javac, root, sources};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The programs, compiled once a process.
@@ -328,6 +330,40 @@ fn stays_for_a_time() {
         // Its JVM is as before.
         program.step("third 10");
         only_the_jvms_warning(jdk, &program.end().1);
+    }
+}
+
+/// `--every`: the program waits until the JVM has taken as many snapshots as it is asked for.
+#[test]
+fn by_the_clock() {
+    for jdk in JDKS {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let mut program = Program::java(jdk, &[], "Steps");
+        let at = out.to_str().unwrap();
+        does(&["attach", &program.pid(), "--every", "1s", "-o", at]);
+        program.step("second 500");
+        let taken = loop {
+            let taken = Log::read(&spool(&out)).snapshots().len();
+            if taken > 2 {
+                break taken;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        program.end();
+        let report = borescope_report(&out);
+        let snapshots = report["sites"]["snapshots"].as_array().unwrap();
+        assert!(snapshots.len() > taken, "JDK {jdk}");
+        let (last, clock) = snapshots.split_last().unwrap();
+        assert_eq!(last["cause"], "exit", "JDK {jdk}");
+        for (number, snapshot) in clock.iter().enumerate() {
+            assert_eq!(snapshot["cause"], "interval", "JDK {jdk}: {number}");
+        }
+        assert_eq!(
+            live(&report, taken, "Steps$Kept", "second"),
+            500,
+            "JDK {jdk}"
+        );
     }
 }
 

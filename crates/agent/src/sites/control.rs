@@ -1,6 +1,6 @@
 //! The control socket: `OUT/.spool/<pid>/control`, for the user of the JVM alone. One line in, one line out: `snapshot` gives `ok snapshot-2` or
 //! `error …`; `stop` (only where the agent was attached) ends the lens and gives `ok stopped`. Served by an agent thread of the JVM's, which also takes the snapshots
-//! of every so many minutes.
+//! by the clock.
 
 use super::{STATE, State, drawn, numbers, snapshot, stop};
 use crate::jvmti::Jni;
@@ -95,7 +95,7 @@ unsafe extern "system" fn serve(_: JvmtiEnv, jni: JniEnv, _: *mut c_void) {
 
 fn serve_all(state: &State, jni: Jni, listener: &UnixListener, mut end: &UnixStream) {
     let every = state.options.sites.every;
-    let every = every.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
+    let every = every.map(|seconds| Duration::from_secs(u64::from(seconds)));
     let mut next = every.map(|every| Instant::now() + every);
     loop {
         // Before anything else that is asked for.

@@ -1,9 +1,10 @@
 //! Options of the commands of the sites lens.
 
-use super::{Color, Format, class_glob};
+use super::{Color, Format, class_glob, time};
 use clap::{Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `yes` or `no`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -62,9 +63,9 @@ pub struct SiteOptions {
     /// Do not collect the heap before a snapshot: shorter pauses, but dead objects are counted as well
     #[arg(long)]
     pub no_gc: bool,
-    /// Take a snapshot every so many minutes, 1 to 10080, besides that at the end
-    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..=10_080))]
-    pub every: Option<u32>,
+    /// Take a snapshot each time so long has passed, such as 30s, 10m or 2h, besides that at the end
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub every: Option<Duration>,
     /// Where the number of a site stands in an object's header
     #[arg(long, value_enum, default_value_t = Mode::Auto)]
     pub mode: Mode,

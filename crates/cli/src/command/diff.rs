@@ -32,7 +32,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
         (None, Some(_)) => At::last(&old).ok_or_else(|| none(&args.before))?,
         (None, None) => after.first().ok_or_else(|| {
             usage!(
-                "{} has no snapshot before number {}: give two profiles, or take more snapshots (`borescope snapshot PID`, --every MINUTES)",
+                "{} has no snapshot before number {}: give two profiles, or take more snapshots (`borescope snapshot PID`, --every TIME)",
                 args.before.display(),
                 after.snapshot.number
             )

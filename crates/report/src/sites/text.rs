@@ -99,7 +99,7 @@ pub(super) fn nothing(page: &mut Page, m: &Manifest) {
     let why = match (&m.snapshots_torn, m.target.sealed_after_crash) {
         (Some(_), _) => "No snapshot could be read.",
         (None, true) => {
-            "No snapshot was taken: the JVM was killed, or still runs. `borescope snapshot PID` takes one of a running JVM, --every MINUTES \
+            "No snapshot was taken: the JVM was killed, or still runs. `borescope snapshot PID` takes one of a running JVM, --every TIME \
              takes them by the clock."
         }
         (None, false) => "No snapshot was taken.",
@@ -211,7 +211,7 @@ pub(super) fn largest<'a>(at: At, all: &[Entry<'a>]) -> Option<(&'a Line, String
     }
     text += ".";
     text += &held_by(entry, all);
-    text += " Two snapshots tell whether it grows: `borescope snapshot PID`, or --every MINUTES.";
+    text += " Two snapshots tell whether it grows: `borescope snapshot PID`, or --every TIME.";
     Some((entry.line, text))
 }
 
