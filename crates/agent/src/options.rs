@@ -12,6 +12,8 @@ pub const MAX_K: u32 = 64;
 pub const ONE_IN: std::ops::RangeInclusive<u32> = 2..=65536;
 /// Most seconds between snapshots: a year.
 pub const LONGEST: u32 = 365 * 24 * 3_600;
+/// Why there is no hybrid mode (docs/sites-numbering.md); `HashTagged` shows what would become of a program.
+const NO_HYBRID: &str = "mode=hybrid would change identity hashes that the JVM itself may have read, for tags and locks: choose auto, spare, dynamic or static";
 /// Default limit of rows.
 pub const DEFAULT_ROWS: u32 = 4096;
 /// Default limit of counter memory for one JVM.
@@ -188,6 +190,7 @@ impl Options {
                         "spare" => Mode::Spare,
                         "dynamic" => Mode::Dynamic,
                         "static" => Mode::Static,
+                        "hybrid" => return Err(NO_HYBRID.into()),
                         _ => {
                             return Err(format!(
                                 "mode must be auto, spare, dynamic or static, not `{value}`"
@@ -368,7 +371,8 @@ mod tests {
             ("jdk=1", "lens=sites"),
             ("lens=sites,jdk=yes", "0 or 1"),
             ("lens=sites,every=0", "1 to 31536000"),
-            ("lens=sites,mode=hybrid", "auto, spare, dynamic or static"),
+            ("lens=sites,mode=bare", "auto, spare, dynamic or static"),
+            ("lens=sites,mode=hybrid", "tags and locks: choose auto"),
             ("lens=sites,trace=yes", "0 or 1"),
             ("trace=0", "lens=sites"),
             ("colour=red", "colour"),

@@ -42,6 +42,15 @@ fn wrong_command_lines_are_exit_code_1() {
         ),
         (&["paths", "--memory", "lots", "--", "java"], "512M"),
         (&["paths", "--rows", "1", "--", "java"], "--rows"),
+        (
+            &["sites", "--mode", "hybrid", "--", "java"],
+            "choose auto, spare, dynamic or static",
+        ),
+        (&["attach", "--mode", "hybrid", "1"], "tags and locks"),
+        (
+            &["sites", "--mode", "bare", "--", "java"],
+            "auto, spare, dynamic, static",
+        ),
         (&["report"], "DIR"),
         (&["report", "nowhere"], "nowhere"),
         (&["report", ".", "--format", "pdf"], "json, html"),

@@ -7,7 +7,7 @@
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
 //!   independently of `crates/`; [`merge`] removes what a report does not tell apart; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations
 //!   from the comments of targets; [`hazards`] runs the targets.
-//! - [`sites`] has the targets of the sites lens, and compares what is alive with their comments.
+//! - [`sites`] has the targets of the sites lens, and compares what is alive with their comments; [`live`] runs them.
 
 #![warn(missing_docs)]
 
@@ -16,6 +16,7 @@ pub mod compare;
 pub mod corpus;
 pub mod expect;
 pub mod hazards;
+pub mod live;
 pub mod merge;
 pub mod oracle;
 pub mod programs;

@@ -1,100 +1,19 @@
 //! The sites lens on real JVMs: programs whose live objects are known report exactly those, by line; the totals are those of the JVM's own histogram; and the
 //! program does not notice.
 
+use borescope_e2e::live::{exact, nothing_wrong, run, same, witness};
 use borescope_e2e::sites::{
-    ALL, COMPACT, Log, Row, Target, Waiting, by_type, collectors, histogram, programs, report_rows,
-    rows, spool, suite,
+    ALL, COMPACT, Log, Row, Target, Waiting, collectors, programs, report_rows, spool, suite,
 };
 use borescope_e2e::{
-    JDKS, agent, borescope, borescope_report, java, jdk, output, root, run as done, sources,
+    JDKS, agent, borescope, borescope_report, java, jdk, root, run as done, sources,
 };
 use borescope_sites::{ClassId, Event, History, Scheme};
 use borescope_spool::meta::Record;
 use borescope_spool::snapshot::{self, Origin};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::process::{Command, Output};
-
-/// Targets on one JDK with a collector, with the agent if there are options for it.
-fn command(
-    jdk: u32,
-    options: &str,
-    agent_options: Option<(&str, &Path)>,
-    targets: &[&str],
-) -> Command {
-    let mut command = Command::new(java(jdk));
-    command
-        .env_remove("JAVA_TOOL_OPTIONS")
-        .env_remove("JDK_JAVA_OPTIONS");
-    if let Some((how, out)) = agent_options {
-        command.arg(format!(
-            "-agentpath:{}=lens=sites,out={}{how}",
-            agent().display(),
-            out.display()
-        ));
-    }
-    command
-        .args(["-Xverify:all", "-Xmx600m"])
-        .args(options.split_whitespace());
-    command
-        .arg("-cp")
-        .arg(&suite().classes)
-        .arg("sites.All")
-        .args(targets);
-    command
-}
-
-fn run(jdk: u32, options: &str, agent_options: Option<(&str, &Path)>, targets: &[&str]) -> Output {
-    output(&mut command(jdk, options, agent_options, targets))
-}
-
-fn same(plain: &Output, with: &Output, name: &str) {
-    let err = String::from_utf8_lossy(&with.stderr);
-    assert_eq!(with.status, plain.status, "{name}: {err}");
-    assert_eq!(
-        String::from_utf8_lossy(&with.stdout),
-        String::from_utf8_lossy(&plain.stdout),
-        "{name}: {err}"
-    );
-}
-
-/// The snapshot that was taken when the JVM ended.
-fn last(out: &Path) -> Vec<Row> {
-    let spool = spool(out);
-    let log = Log::read(&spool);
-    let snapshots = log.snapshots();
-    let last = snapshots
-        .last()
-        .unwrap_or_else(|| panic!("no snapshot; the agent says {:?}", log.notices()));
-    assert!(last.live_only);
-    let rows = rows(&spool, &log, last.number);
-    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
-    assert_eq!(
-        (sum(|r| r.objects), sum(|r| r.bytes)),
-        (last.objects, last.bytes),
-        "totals"
-    );
-    rows
-}
-
-/// Runs and compares; what is wrong.
-fn exact(jdk: u32, options: &str, how: &str, targets: &[&str]) -> Vec<String> {
-    let name = format!("JDK {jdk} {options} {how}");
-    let plain = run(jdk, options, None, targets);
-    assert_eq!(
-        plain.status.code(),
-        Some(0),
-        "{name}: {}",
-        String::from_utf8_lossy(&plain.stderr)
-    );
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let out = dir.path().join("out");
-    let with = run(jdk, options, Some((how, &out)), targets);
-    same(&plain, &with, &name);
-    let (wrong, compared) = suite().check(targets, &last(&out), !how.contains("jdk=0"), true);
-    println!("{name}: {compared} numbers compared, {} wrong", wrong.len());
-    wrong.into_iter().map(|w| format!("{name}: {w}")).collect()
-}
+use std::process::Command;
 
 /// Every collector with the JDK's classes, and the first without.
 fn on_all_collectors(jdk: u32) {
@@ -103,12 +22,7 @@ fn on_all_collectors(jdk: u32) {
         wrong.extend(exact(jdk, options, "", &ALL));
     }
     wrong.extend(exact(jdk, "-XX:+UseSerialGC", ",jdk=0", &ALL));
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    nothing_wrong(&wrong);
 }
 
 #[test]
@@ -124,51 +38,6 @@ fn live_objects_by_line_jdk_21() {
 #[test]
 fn live_objects_by_line_jdk_25() {
     on_all_collectors(25);
-}
-
-/// Numbers in identity hashes, since headers have no other room.
-#[test]
-fn live_objects_by_line_in_compact_headers() {
-    let mut wrong = Vec::new();
-    for options in collectors(25) {
-        wrong.extend(exact(25, &format!("{COMPACT} {options}"), "", &ALL));
-    }
-    let short: Vec<&str> = ALL.into_iter().filter(|t| *t != "Hot").collect();
-    wrong.extend(exact(25, &format!("{COMPACT} -Xint"), "", &short));
-    for how in ["-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"] {
-        wrong.extend(exact(25, &format!("{COMPACT} {how}"), "", &ALL));
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-}
-
-/// Numbers in identity hashes where there is other room, too.
-#[test]
-fn live_objects_by_line_in_identity_hashes() {
-    let mut wrong = Vec::new();
-    let classes = "-XX:+UseG1GC -XX:-UseCompressedClassPointers";
-    let compact = format!("{COMPACT} -XX:+UseSerialGC");
-    for (jdk, options, how) in [
-        (17, "-XX:+UseSerialGC", ",mode=dynamic"),
-        (17, "-XX:+UseZGC", ",mode=dynamic"),
-        (21, "-XX:+UseParallelGC", ",mode=dynamic"),
-        (25, classes, ",mode=dynamic"),
-        (17, "-XX:+UseG1GC", ",mode=static"),
-        (21, "-XX:+UseShenandoahGC", ",mode=static"),
-        (25, &compact, ",mode=static"),
-    ] {
-        wrong.extend(exact(jdk, options, how, &ALL));
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
 }
 
 /// The log alone says what each number stands for: no event contradicts those before it, owners are in the log, and the headers were read by what it holds.
@@ -239,30 +108,33 @@ fn live_objects_by_line_however_it_is_compiled() {
         wrong.extend(exact(jdk, "-XX:TieredStopAtLevel=1", "", &ALL));
         wrong.extend(exact(jdk, "-XX:-TieredCompilation", "", &ALL));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    nothing_wrong(&wrong);
 }
 
 /// What is sealed and reported says the same as the spool, but for what has no site: that has reasons, no types.
 #[test]
 fn the_report_says_what_the_spool_says() {
-    for jdk in JDKS {
+    for (jdk, headers, asked, mode) in [
+        (17, "", "auto", "spare"),
+        (21, "", "auto", "spare"),
+        (25, "", "auto", "spare"),
+        (25, COMPACT, "auto", "dynamic"),
+        (17, "", "dynamic", "dynamic"),
+        (21, "", "static", "static"),
+    ] {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let out = dir.path().join("out");
         let mut sites = Command::new(borescope());
-        sites.args(["sites", "--quiet", "-o"]).arg(&out).arg("--");
+        sites.args(["sites", "--quiet", "--mode", asked, "-o"]);
+        sites.arg(&out).arg("--").arg(java(jdk));
         sites
-            .arg(java(jdk))
+            .args(headers.split_whitespace())
             .args(["-Xverify:all", "-cp"])
             .arg(&suite().classes)
             .arg("sites.All")
             .args(ALL);
         let with = done(&mut sites);
-        same(&run(jdk, "", None, &ALL), &with, "borescope sites");
+        same(&run(jdk, headers, None, &ALL), &with, "borescope sites");
         let report = borescope_report(&out);
         let snapshots = report["sites"]["snapshots"].as_array().expect("snapshots");
         let last = snapshots.len() - 1;
@@ -271,11 +143,11 @@ fn the_report_says_what_the_spool_says() {
                 snapshots[last]["cause"].as_str(),
                 report["sites"]["mode"].as_str()
             ),
-            (Some("exit"), Some("spare"))
+            (Some("exit"), Some(mode))
         );
         let rows = report_rows(&report, last);
         let (wrong, compared) = suite().check(&ALL, &rows, true, false);
-        assert!(wrong.is_empty(), "JDK {jdk}:\n{}", wrong.join("\n"));
+        assert!(wrong.is_empty(), "JDK {jdk}, {mode}:\n{}", wrong.join("\n"));
         assert!(compared > 250, "{compared}");
         // Known and unknown together are all.
         let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
@@ -292,83 +164,15 @@ fn the_report_says_what_the_spool_says() {
     }
 }
 
-/// An independent witness: the JVM's own count of objects and bytes by class, between two snapshots of ours at the same point.
-fn witness(jdk_version: u32, options: &str) -> Vec<String> {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let out = dir.path().join("out");
-    let mut targets = ALL.to_vec();
-    targets.push("wait");
-    let waiting = Waiting::start(
-        &mut command(jdk_version, options, Some(("", &out)), &targets),
-        "ready",
-    );
-    let pid = waiting.pid().to_string();
-    let jcmd =
-        || done(Command::new(jdk(jdk_version).join("bin/jcmd")).args([&pid, "GC.class_histogram"]));
-    // What jcmd makes the JVM load the first time, and what a snapshot does, is there before.
-    jcmd();
-    done(Command::new(borescope()).args(["snapshot", &pid]));
-    jcmd();
-    done(Command::new(borescope()).args(["snapshot", &pid]));
-    let printed = jcmd();
-    done(Command::new(borescope()).args(["snapshot", &pid]));
-    let (ended, _) = waiting.finish();
-    assert!(
-        ended.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ended.stderr)
-    );
-    let spool = spool(&out);
-    let log = Log::read(&spool);
-    assert_eq!(log.snapshots().len(), 4);
-    let [before, after] = [2, 3].map(|number| by_type(&rows(&spool, &log, number)));
-    let seen = histogram(&String::from_utf8_lossy(&printed.stdout));
-    assert!(seen.len() > 300, "{seen:?}");
-    let types: std::collections::BTreeSet<&String> = before
-        .keys()
-        .chain(after.keys())
-        .chain(seen.keys())
-        .collect();
-    let mut wrong = Vec::new();
-    let mut moved = 0;
-    for ty in types {
-        // What collectors put into gaps of the heap is nobody's.
-        if ty.starts_with("jdk.internal.vm.Filler") {
-            continue;
-        }
-        let [a, b, h] = [&before, &after, &seen].map(|of| of.get(ty).copied().unwrap_or_default());
-        moved += usize::from(a != b);
-        if (h.0 < a.0.min(b.0) || h.0 > a.0.max(b.0)) || (h.1 < a.1.min(b.1) || h.1 > a.1.max(b.1))
-        {
-            wrong.push(format!("JDK {jdk_version} {options}: {ty}: (objects, bytes) {a:?} and {b:?}, the JVM says {h:?}"));
-        }
-    }
-    println!(
-        "JDK {jdk_version} {options}: {} types compared, {moved} moved, {} wrong",
-        seen.len(),
-        wrong.len()
-    );
-    assert!(
-        moved <= 5,
-        "{moved} types changed meanwhile: that proves little"
-    );
-    wrong
-}
-
 #[test]
 fn totals_are_those_of_the_class_histogram() {
     let mut wrong = Vec::new();
     for jdk in JDKS {
         for options in collectors(jdk) {
-            wrong.extend(witness(jdk, options));
+            wrong.extend(witness(jdk, options, ""));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    nothing_wrong(&wrong);
 }
 
 /// The planted line of a program.
@@ -404,9 +208,11 @@ fn text_report(out: &Path) -> String {
 /// The first line of the report names the planted line: of one snapshot at the end, and of what has grown since one in between.
 fn hunt(program: &str, arguments: &[&str]) {
     let planted = planted(program);
-    for jdk in JDKS {
+    for (jdk, headers) in JDKS.map(|jdk| (jdk, "")).into_iter().chain([(25, COMPACT)]) {
+        let headers = || headers.split_whitespace();
         let plain = {
             let mut command = Command::new(java(jdk));
+            command.args(headers());
             command.args(["-cp", programs(), program]).args(arguments);
             let (output, rest) = Waiting::start(&mut command, "warm").finish();
             assert!(output.status.success());
@@ -421,6 +227,7 @@ fn hunt(program: &str, arguments: &[&str]) {
             out.display()
         ));
         command
+            .args(headers())
             .args(["-Xverify:all", "-cp", programs(), program])
             .args(arguments);
         let waiting = Waiting::start(&mut command, "warm");
@@ -448,6 +255,7 @@ fn hunt(program: &str, arguments: &[&str]) {
             .arg("--");
         command
             .arg(java(jdk))
+            .args(headers())
             .args(["-cp", programs(), program])
             .args(arguments);
         let (output, _) = Waiting::start(&mut command, "warm").finish();
@@ -501,46 +309,6 @@ fn the_example_of_the_readme() {
         advice(&String::from_utf8_lossy(&ran.stdout)),
         advice(&readme)
     );
-}
-
-/// Locking, waiting, hashing and collecting at random: no hash changes, no look-up fails, no monitor lets two in. `BORESCOPE_STRESS` is another amount for each
-/// run: rounds, or seconds such as `1800s`.
-#[test]
-fn identity_hashes_stay_right() {
-    let amount = std::env::var("BORESCOPE_STRESS").unwrap_or_else(|_| "150".into());
-    let in_spare_bits = JDKS.map(|jdk| (jdk, "", ""));
-    let in_hashes = JDKS.map(|jdk| (jdk, "", ",mode=dynamic"));
-    for (jdk, headers, how) in (in_spare_bits.into_iter())
-        .chain(in_hashes)
-        .chain([(25, COMPACT, "")])
-    {
-        for options in collectors(jdk) {
-            let dir = tempfile::tempdir().expect("a temporary folder");
-            let mut command = Command::new(java(jdk));
-            command.arg(format!(
-                "-agentpath:{}=lens=sites,out={}{how}",
-                agent().display(),
-                dir.path().join("out").display()
-            ));
-            command
-                .args(["-Xverify:all", "-Xmx300m"])
-                .args(headers.split_whitespace())
-                .args(options.split_whitespace());
-            let ran = done(command.args(["-cp", programs(), "HashStress", "4", &amount]));
-            assert_eq!(
-                String::from_utf8_lossy(&ran.stdout),
-                "wrong 0 lost 0\n",
-                "JDK {jdk} {headers} {options} {how}"
-            );
-            let marked = last(&dir.path().join("out"))
-                .iter()
-                .filter(|r| r.ty.starts_with("HashStress$"))
-                .map(|r| r.objects)
-                .sum::<u64>();
-            assert!(marked > 0, "nothing of it is alive");
-            println!("JDK {jdk} {headers} {options} {how}: nothing wrong, nothing lost");
-        }
-    }
 }
 
 /// Headers that the lens cannot write to: one line, and the program runs as without it.

@@ -1,12 +1,18 @@
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
 import java.util.IdentityHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.ToIntFunction;
 
 /**
- * Random locking, waiting, hashing and collecting on many threads: an object's identity hash never changes, IdentityHashMap finds what was put, monitors
+ * Random locking, waiting, hashing and collecting on many threads: an object's identity hash never changes, whoever reads it, IdentityHashMap finds what was put, monitors
  * exclude. {@code HashStress THREADS ROUNDS} or {@code HashStress THREADS SECONDSs}; prints what was wrong.
  */
 public final class HashStress {
@@ -14,6 +20,11 @@ public final class HashStress {
     private static class Shared {
         static final AtomicIntegerFieldUpdater<Shared> HASH = AtomicIntegerFieldUpdater.newUpdater(Shared.class, "hash");
         volatile int hash;
+        /** As all, but compiled code that calls it knows whose it is. */
+        int own() {
+            return super.hashCode();
+        }
+
         /** Only changed under the monitor, by ordinary code. */
         int locked;
         final AtomicLong locks = new AtomicLong();
@@ -44,10 +55,50 @@ public final class HashStress {
     private static final AtomicLong LOST = new AtomicLong();
     private static final AtomicLong HASHES = new AtomicLong();
 
+    private static final ToIntFunction<Object> REFERENCE = System::identityHashCode;
+    private static final ToIntFunction<Object> VIRTUAL = Object::hashCode;
+    private static final MethodHandle HANDLE;
+    private static final Method REFLECTED;
+
+    static {
+        try {
+            HANDLE = MethodHandles.lookup().findStatic(System.class, "identityHashCode", MethodType.methodType(int.class, Object.class));
+            REFLECTED = Object.class.getMethod("hashCode");
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** The hash, asked for in one of the ways that there are; not all of them can be seen in bytecode. */
+    private static int hash(Shared shared) {
+        switch ((int) HASHES.incrementAndGet() & 63) {
+            case 0: return shared.own();
+            case 1: return shared.hashCode();
+            case 2: return Objects.hashCode(shared);
+            case 3: return REFERENCE.applyAsInt(shared);
+            case 4: return VIRTUAL.applyAsInt(shared);
+            case 5:
+                String text = shared.toString();
+                return Integer.parseInt(text.substring(text.indexOf('@') + 1), 16);
+            case 6:
+                try {
+                    return (int) HANDLE.invokeExact((Object) shared);
+                } catch (Throwable e) {
+                    throw new AssertionError(e);
+                }
+            case 7:
+                try {
+                    return (int) REFLECTED.invoke(shared);
+                } catch (ReflectiveOperationException e) {
+                    throw new AssertionError(e);
+                }
+            default: return System.identityHashCode(shared);
+        }
+    }
+
     /** Asks for the hash; all must be told the same. */
     private static void seen(Shared shared) {
-        int hash = System.identityHashCode(shared);
-        HASHES.incrementAndGet();
+        int hash = hash(shared);
         if (hash == 0 || !Shared.HASH.compareAndSet(shared, 0, hash) && shared.hash != hash) {
             WRONG.incrementAndGet();
         }
@@ -93,14 +144,17 @@ public final class HashStress {
         }
 
         void check() {
+            int checked = 0;
             for (int i = 0; i < objects.length; i++) {
                 if (objects[i] != null && hashes[i] != 0) {
                     int hash = System.identityHashCode(objects[i]);
                     Integer found = map.get(objects[i]);
+                    checked++;
                     WRONG.addAndGet(hash == hashes[i] ? 0 : 1);
                     LOST.addAndGet(found != null && found == i ? 0 : 1);
                 }
             }
+            HASHES.addAndGet(checked);
         }
 
         void step() throws InterruptedException {
@@ -222,7 +276,7 @@ public final class HashStress {
             seen(all.get(i));
             checkLocks(all.get(i));
         }
-        System.out.println("wrong " + WRONG + " lost " + LOST + (HASHES.get() > 0 ? "" : " nothing hashed"));
+        System.out.println("wrong " + WRONG + " lost " + LOST + " of " + HASHES + " hashes");
         System.exit(WRONG.get() + LOST.get() == 0 ? 0 : 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Options of the commands of the sites lens.
 
 use super::{Color, Format, class_glob, time};
+use crate::failure::{Result, usage};
 use clap::{Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,6 +29,9 @@ pub enum Mode {
     Dynamic,
     /// There, too, but of one length: the hashes of a line's objects are soon used up, which makes big identity maps slow. To compare
     Static,
+    /// The patent's figure 9C, which no stock HotSpot allows: known, so that it can be refused with the reason
+    #[value(hide = true)]
+    Hybrid,
 }
 
 impl Mode {
@@ -38,6 +42,7 @@ impl Mode {
             Self::Spare => "spare",
             Self::Dynamic => "dynamic",
             Self::Static => "static",
+            Self::Hybrid => "hybrid",
         }
     }
 }
@@ -69,6 +74,18 @@ pub struct SiteOptions {
     /// Where the number of a site stands in an object's header
     #[arg(long, value_enum, default_value_t = Mode::Auto)]
     pub mode: Mode,
+}
+
+impl SiteOptions {
+    /// Refuses what no JVM can do, before anything is made.
+    pub fn check(&self) -> Result<()> {
+        match self.mode {
+            Mode::Hybrid => Err(usage!(
+                "--mode hybrid would change identity hashes that the JVM itself may have read, for tags and locks: choose auto, spare, dynamic or static; `borescope simulate` shows what hybrid numbers would be like"
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Options of `sites`.

@@ -37,6 +37,7 @@ pub fn run(args: &AttachArgs) -> Result<ExitCode> {
             "the paths lens cannot be attached in this version: start the program with it, `borescope paths -- java ...`"
         ));
     }
+    args.sites.check()?;
     let target = Target::find(&Proc::default(), pid).map_err(failure)?;
     if control::find(pid).is_ok() {
         return Err(cannot!(

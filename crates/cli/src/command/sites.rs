@@ -13,6 +13,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
             "no command: put it after `--`, as in `borescope sites -- java -jar app.jar`"
         ));
     }
+    args.sites.check()?;
     if let Some(file) = &args.trace {
         return super::trace::run(args, file);
     }
