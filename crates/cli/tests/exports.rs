@@ -37,7 +37,11 @@ fn every_format_goes_to_a_file_or_to_standard_output() {
         for format in formats {
             let report = ["report", "out", "--format", format];
             let printed = w.run(&report);
-            assert_eq!((printed.code, &*printed.stderr), (Some(0), ""), "{printed:?}");
+            assert_eq!(
+                (printed.code, &*printed.stderr),
+                (Some(0), ""),
+                "{printed:?}"
+            );
             assert!(printed.stdout.lines().count() >= 3, "{printed:?}");
             let dash = w.run(&[&report[..], &["--out", "-"]].concat());
             assert_eq!(dash.stdout, printed.stdout);
@@ -71,11 +75,23 @@ fn what_makes_no_sense_is_refused_and_leaves_no_file() {
     let w = world(false);
     let before = w.list(".");
     for (arguments, words) in [
-        (&["--format", "csv", "--top", "3"][..], &["--top", "csv"][..]),
+        (
+            &["--format", "csv", "--top", "3"][..],
+            &["--top", "csv"][..],
+        ),
         (&["--format", "sarif", "--skipped"], &["--skipped", "sarif"]),
-        (&["--snapshot", "1"], &["--snapshot", "pprof, collapsed or csv", "text"]),
-        (&["--format", "csv", "--snapshot", "1"], &["only profiles of sites have snapshots"]),
-        (&["--format", "hprof"], &["pprof, collapsed, csv, lcov, sarif"]),
+        (
+            &["--snapshot", "1"],
+            &["--snapshot", "pprof, collapsed or csv", "text"],
+        ),
+        (
+            &["--format", "csv", "--snapshot", "1"],
+            &["only profiles of sites have snapshots"],
+        ),
+        (
+            &["--format", "hprof"],
+            &["pprof, collapsed, csv, lcov, sarif"],
+        ),
     ] {
         let all = [&["report", "out", "--out", "file"], arguments].concat();
         w.run(&all).fails(1, words);

@@ -34,9 +34,8 @@ pub(crate) fn loops(flow: &Flow, counts: &Counts, line: impl Fn(u32) -> Option<u
     heads.dedup();
     let ids = counts.kipf.roots().into_iter();
     let ids = ids.map(|root| counts.kipf.id(root));
-    let decoded: BTreeMap<u32, PathBlocks> = ids
-        .filter_map(|id| Some((id, flow.decode(id)?)))
-        .collect();
+    let decoded: BTreeMap<u32, PathBlocks> =
+        ids.filter_map(|id| Some((id, flow.decode(id)?))).collect();
     let found = heads.into_iter().filter_map(|head| {
         let &Block { start, end } = flow.blocks.get(head as usize)?;
         let mut turns = Turns {
@@ -331,7 +330,14 @@ mod tests {
     #[test]
     fn turns_of_one_loop() {
         let flow = worked_example();
-        let all = [vec![0, 4, 6, 5], vec![0, 5], vec![1], vec![1], vec![0], vec![0, 4]];
+        let all = [
+            vec![0, 4, 6, 5],
+            vec![0, 5],
+            vec![1],
+            vec![1],
+            vec![0],
+            vec![0, 4],
+        ];
         // What an exception ends after a turn took one, after two more.
         assert_eq!(turns(&flow, 2, &all, true), [[2, 2, 2, 0]]);
         assert_eq!(turns(&flow, 64, &all, true), [[2, 2, 2, 0]]);
@@ -345,7 +351,14 @@ mod tests {
     fn turns_of_a_loop_that_begins_at_the_entry() {
         // 0 and 1 go back, 2 throws, 3 returns.
         let flow = switch_loop(4);
-        let all = [vec![3], vec![0, 3], vec![1, 2], vec![0, 1, 0, 3], vec![0, 0], vec![2]];
+        let all = [
+            vec![3],
+            vec![0, 3],
+            vec![1, 2],
+            vec![0, 1, 0, 3],
+            vec![0, 0],
+            vec![2],
+        ];
         for k in [4, 9] {
             assert_eq!(turns(&flow, k, &all, true), [[2, 2, 2, 0]], "{k}");
         }

@@ -47,7 +47,11 @@ fn sealed(dir: &Path, k: u32) -> Profile {
         .method(12, 4)
         .run(0, 4, &[vec![0, 4, 6, 5], vec![0, 5], vec![1], vec![1]])
         .run(0, 12, &[vec![0, 2, 3]]);
-    fs::write(spool.join("counters.bin"), builder.finish(Some(1_764_457_012_000))).unwrap();
+    fs::write(
+        spool.join("counters.bin"),
+        builder.finish(Some(1_764_457_012_000)),
+    )
+    .unwrap();
     let method = |index, name: &str, flow, line| Method {
         index,
         counting: Counting::Rows,
@@ -85,7 +89,12 @@ fn sealed(dir: &Path, k: u32) -> Profile {
             Some("Main.java"),
             vec![method(20, "idle", worked_example(), 50)],
         )),
-        Record::Class(class("acme/NoFile", 3, None, vec![method(30, "none", worked_example(), 1)])),
+        Record::Class(class(
+            "acme/NoFile",
+            3,
+            None,
+            vec![method(30, "none", worked_example(), 1)],
+        )),
     ];
     let log: Vec<u8> = records.iter().flat_map(Record::encode).collect();
     fs::write(spool.join("meta.log"), log).unwrap();
@@ -140,13 +149,20 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
 /// The stacks of a profile of pprof, the leaf first, with their values.
 fn stacks(gzip: &[u8]) -> Vec<(Vec<String>, Vec<u64>)> {
     let mut raw = Vec::new();
-    flate2::read::GzDecoder::new(gzip).read_to_end(&mut raw).unwrap();
+    flate2::read::GzDecoder::new(gzip)
+        .read_to_end(&mut raw)
+        .unwrap();
     let all = fields(&raw);
     let parts = |number: u64| all.iter().filter(move |one| one.0 == number);
-    let strings: Vec<String> = parts(6).map(|s| String::from_utf8(s.2.clone()).unwrap()).collect();
+    let strings: Vec<String> = parts(6)
+        .map(|s| String::from_utf8(s.2.clone()).unwrap())
+        .collect();
     assert_eq!(strings[0], "");
     let value = |message: &[(u64, u64, Vec<u8>)], number| {
-        message.iter().find(|one| one.0 == number).map_or(0, |one| one.1)
+        message
+            .iter()
+            .find(|one| one.0 == number)
+            .map_or(0, |one| one.1)
     };
     let functions: BTreeMap<u64, String> = parts(5)
         .map(|one| fields(&one.2))
@@ -191,7 +207,9 @@ fn stacks_of_paths() {
     assert_eq!(lines.lines().map(count).sum::<u64>(), expected);
     assert!(
         lines.contains("Plain.get;path 0 (line 5) 7000\n")
-            && lines.contains("demo.Parse.numbers;path 3 (lines 35-36, from an exception handler) 18000\n"),
+            && lines.contains(
+                "demo.Parse.numbers;path 3 (lines 35-36, from an exception handler) 18000\n"
+            ),
         "{lines}"
     );
     let stacks = stacks(&bytes(|out| pprof::paths(&profile, &options, out)));
@@ -207,7 +225,10 @@ fn stacks_of_paths() {
 fn estimates_are_marked() {
     let options = ExportOptions::default();
     let lines = text(|out| collapsed::paths(&burst(), &options, out));
-    assert!(lines.contains("demo.Settings.readName [estimate];"), "{lines}");
+    assert!(
+        lines.contains("demo.Settings.readName [estimate];"),
+        "{lines}"
+    );
     assert!(lines.contains("Plain.get;"), "{lines}");
     let table = text(|out| csv::paths(&burst(), &options, out));
     let row = table.lines().find(|row| row.contains("readName")).unwrap();
@@ -228,12 +249,21 @@ fn tables() {
     let rows: Vec<_> = rows.records().map(Result::unwrap).collect();
     let column = |name: &str| header.iter().position(|one| one == name).unwrap();
     assert_eq!(rows.len(), 3);
-    assert_eq!((&rows[0][column("class")], &rows[0][column("method")]), ("demo.A,\"B\"", "a\nb"));
+    assert_eq!(
+        (&rows[0][column("class")], &rows[0][column("method")]),
+        ("demo.A,\"B\"", "a\nb")
+    );
     for name in ["count", "lo", "hi"] {
         assert_eq!(&rows[0][column(name)], "12000");
     }
-    assert_eq!((&rows[0][column("starts")], &rows[0][column("ends")]), ("loop", "back"));
-    assert_eq!((&rows[0][column("lines")], &rows[0][column("bytecode")]), ("74 75", "2-20"));
+    assert_eq!(
+        (&rows[0][column("starts")], &rows[0][column("ends")]),
+        ("loop", "back")
+    );
+    assert_eq!(
+        (&rows[0][column("lines")], &rows[0][column("bytecode")]),
+        ("74 75", "2-20")
+    );
     assert!(table.ends_with(b"\r\n"));
 }
 
@@ -252,11 +282,18 @@ fn sites_in_every_format() {
     assert_eq!((sum(0), sum(1)), (live.objects, live.bytes));
     // The type, the line of the JDK, the line of the application.
     let deep = stacks.iter().find(|one| one.0.len() == 3).unwrap();
-    assert!(deep.0[0].ends_with(":0") && deep.0[1].starts_with("java.util."), "{deep:?}");
+    assert!(
+        deep.0[0].ends_with(":0") && deep.0[1].starts_with("java.util."),
+        "{deep:?}"
+    );
     assert!(deep.0[2].starts_with("acme."), "{deep:?}");
     assert!(lines.contains("acme.Cache.load:42;byte[] "), "{lines}");
 
-    let rows = |table: String| ::csv::Reader::from_reader(table.as_bytes()).records().count();
+    let rows = |table: String| {
+        ::csv::Reader::from_reader(table.as_bytes())
+            .records()
+            .count()
+    };
     let all = rows(text(|out| csv::sites(&profile, None, &options, out)));
     let last = rows(text(|out| csv::sites(&profile, Some(2), &options, out)));
     assert_eq!(last, lines.lines().count());
@@ -285,7 +322,9 @@ fn sarif_results(log: &str) -> Vec<Value> {
 #[test]
 fn findings_are_those_of_the_report() {
     let profile = profile(4, &[fixed_trips(), leaf()]);
-    let results = sarif_results(&text(|out| sarif::paths(&profile, &ExportOptions::default(), out)));
+    let results = sarif_results(&text(|out| {
+        sarif::paths(&profile, &ExportOptions::default(), out)
+    }));
     assert_eq!(results[0]["level"], "note");
     let said = results[0]["message"]["text"].as_str().unwrap();
     assert!(said.starts_with("Settings.readName"), "{said}");
@@ -307,11 +346,19 @@ fn coverage() {
     has("FNF:3");
     has("FNH:2");
     // Blocks A to F at lines 10 to 15; C and D are lines 12 and 13.
-    for line in ["DA:10,4", "DA:11,6", "DA:12,5", "DA:13,1", "DA:15,4", "DA:50,0", "DA:55,0"] {
+    for line in [
+        "DA:10,4", "DA:11,6", "DA:12,5", "DA:13,1", "DA:15,4", "DA:50,0", "DA:55,0",
+    ] {
         has(line);
     }
     // Paths of the method: 0, 1, 4, 5, 6 ran.
-    for line in ["BRDA:10,0,0,2", "BRDA:10,0,1,2", "BRDA:10,0,2,0", "BRDA:10,0,6,1", "BRDA:10,0,7,0"] {
+    for line in [
+        "BRDA:10,0,0,2",
+        "BRDA:10,0,1,2",
+        "BRDA:10,0,2,0",
+        "BRDA:10,0,6,1",
+        "BRDA:10,0,7,0",
+    ] {
         has(line);
     }
     // The loop at line 11: not turned twice, once, and more often once.
@@ -322,17 +369,34 @@ fn coverage() {
     has("BRDA:50,4,0,-");
     has("BRDA:51,5,2,-");
     // The arms of the merged branch are not known to have run or not.
-    assert!(!info.contains("DA:32,") && !info.contains("DA:33,"), "{info}");
-    has("# acme.Main.merged(I)V: lines 32-33 left out: of short branches that were not told apart (--branches split)");
+    assert!(
+        !info.contains("DA:32,") && !info.contains("DA:33,"),
+        "{info}"
+    );
+    has(
+        "# acme.Main.merged(I)V: lines 32-33 left out: of short branches that were not told apart (--branches split)",
+    );
     has("# 1 method left out: without source lines");
-    assert_eq!(lines.iter().filter(|line| **line == "end_of_record").count(), 1);
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| **line == "end_of_record")
+            .count(),
+        1
+    );
 
     // Where sequences are too short, turns are not known, and not reported as none.
     let dir = tempfile::tempdir().unwrap();
     let short = sealed(dir.path(), 1);
     let info = text(|out| lcov::paths(&short, &of("Main.example"), out));
-    assert!(info.contains("BRDA:11,1,0,2\n") && !info.contains("BRDA:11,1,1,"), "{info}");
-    assert!(info.contains("of 2 entries of the loop at line 11 the turns are not known"), "{info}");
+    assert!(
+        info.contains("BRDA:11,1,0,2\n") && !info.contains("BRDA:11,1,1,"),
+        "{info}"
+    );
+    assert!(
+        info.contains("of 2 entries of the loop at line 11 the turns are not known"),
+        "{info}"
+    );
 
     // Names files as they are found.
     let root = dir.path().join("src/acme");
@@ -343,7 +407,10 @@ fn coverage() {
         ..ExportOptions::default()
     };
     let info = text(|out| lcov::paths(&short, &options, out));
-    assert!(info.contains(&format!("SF:{}\n", root.join("Main.java").display())), "{info}");
+    assert!(
+        info.contains(&format!("SF:{}\n", root.join("Main.java").display())),
+        "{info}"
+    );
 }
 
 #[test]
@@ -384,7 +451,10 @@ fn closed_pipes_end_an_export_and_full_disks_are_errors() {
             let mut closed = Full(room, io::ErrorKind::BrokenPipe);
             export(&profile, &options, &mut closed).unwrap();
             let mut full = Full(room, io::ErrorKind::StorageFull);
-            assert!(matches!(export(&profile, &options, &mut full), Err(Error::Write(_))));
+            assert!(matches!(
+                export(&profile, &options, &mut full),
+                Err(Error::Write(_))
+            ));
         }
     }
 }
