@@ -155,6 +155,8 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
   borescope report run1 --method 'com.acme.Scanner.*' --source src/main/java
   borescope report run1 --format json | jq '.paths.methods[0].chains'
   borescope report run1 --format html --source src/main/java --out run1.html     a page for the browser
+  borescope report run1 --format pprof --out run1.pb.gz && go tool pprof -top run1.pb.gz
+  borescope report run1 --format lcov --source src/main/java --out run1.info     coverage of lines, paths and loops
 
 {EXIT_CODES}")
     )]
@@ -308,6 +310,29 @@ pub enum View {
     Json,
     /// For people, in a browser: one page that needs nothing else, of at most 5 MB
     Html,
+    /// For `go tool pprof`, speedscope and the like: paths or live objects as stacks
+    Pprof,
+    /// Collapsed stacks, as for flame graphs: a line a stack
+    Collapsed,
+    /// A table: a row a path, or a row a snapshot, site and type
+    Csv,
+    /// Of paths: coverage of lines, paths and turns of loops, for genhtml and the like
+    Lcov,
+    /// What the report leads with, for code review
+    Sarif,
+}
+
+impl View {
+    /// As it is typed.
+    pub fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether it is made for another program, not by us or for a person.
+    pub fn is_export(self) -> bool {
+        !matches!(self, Self::Text | Self::Json | Self::Html)
+    }
 }
 
 /// When to use colour.
@@ -330,9 +355,12 @@ pub struct ReportArgs {
     /// How to show it
     #[arg(long, value_enum, default_value_t = View::Text)]
     pub format: View,
-    /// Write it to this file instead of standard output
+    /// Write it to this file instead of standard output; `-` is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+    /// Of sites as pprof, collapsed or csv: only this snapshot [default: the last, or that of the last OutOfMemoryError; csv all]
+    #[arg(long, value_name = "N")]
+    pub snapshot: Option<u32>,
     /// Show the N hottest methods, and of each the N hottest sequences; of `sites`, N lines [default: text 10, json everything, html
     /// what there is room for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -340,7 +368,7 @@ pub struct ReportArgs {
     /// Show only methods (of `sites`: lines in methods) that match, such as 'Scanner.*' or 'com.acme.*'
     #[arg(long, value_name = "GLOB")]
     pub method: Option<String>,
-    /// Quote source lines from here (searched by package, then by file name); may be repeated
+    /// Quote source lines from here (searched by package, then by file name), and name files as they are found here; may be repeated
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub source: Vec<PathBuf>,
     /// List every class and method that was not instrumented, with the reason

@@ -7,6 +7,7 @@ mod agent;
 mod args;
 mod command;
 mod control;
+mod export;
 mod failure;
 mod found;
 mod jdk;

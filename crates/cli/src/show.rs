@@ -1,9 +1,10 @@
 //! Profiles as text, JSON or a page: from a directory to what is printed, and how wide and colourful a terminal is.
 
 use crate::args::Color;
-use crate::failure::{Failure, Result, damaged};
+use crate::failure::{Failure, Result, damaged, usage};
 use crate::sealing;
 use borescope_profile::{Manifest, Opened, sites};
+use borescope_report::sites::At;
 use borescope_report::{HtmlOptions, JsonOptions, TextOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -88,6 +89,27 @@ fn has_methods(manifest: &Manifest) -> Result<()> {
             globs.join(" or ")
         )),
     }
+}
+
+/// The snapshot of this number.
+pub fn chosen<'a>(profile: &'a sites::Profile, dir: &Path, number: u32) -> Result<At<'a>> {
+    At::number(profile, number).ok_or_else(|| {
+        let snapshots = profile.manifest().snapshots.iter();
+        let all: Vec<String> = snapshots.map(|one| one.number.to_string()).collect();
+        match all.is_empty() {
+            true => no_snapshot(dir),
+            false => usage!(
+                "no snapshot {number} in {}: it has {}",
+                dir.display(),
+                all.join(", ")
+            ),
+        }
+    })
+}
+
+/// There is none in the profile.
+pub fn no_snapshot(dir: &Path) -> Failure {
+    damaged!("no snapshot in {}", dir.display())
 }
 
 /// Options of a text report to this stream: as wide as its terminal, coloured as asked (`NO_COLOR`: <https://no-color.org>).

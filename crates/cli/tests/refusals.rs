@@ -53,7 +53,7 @@ fn wrong_command_lines_are_exit_code_1() {
         ),
         (&["report"], "DIR"),
         (&["report", "nowhere"], "nowhere"),
-        (&["report", ".", "--format", "pdf"], "json, html"),
+        (&["report", ".", "--format", "pdf"], "json, html, pprof"),
         (&["report", ".", "--top", "0"], "--top"),
         (&["demo", "-k", "99"], "1..=64"),
     ] {

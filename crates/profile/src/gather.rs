@@ -15,7 +15,8 @@ use borescope_spool::source::FileSource;
 
 use crate::Error;
 use crate::burst::{Chosen, Estimator};
-use crate::model::{Interval, Merged, Method, MethodDetail, PathRow, Skipped, Target};
+use crate::loops;
+use crate::model::{Code, Interval, Merged, Method, MethodDetail, PathRow, Skipped, Target};
 
 /// Bytes of counters.bin that are kept in memory at once.
 const CACHE_BYTES: usize = 256 << 20;
@@ -230,6 +231,7 @@ struct Part {
 pub(crate) struct Gathered {
     pub(crate) method: Method,
     pub(crate) detail: MethodDetail,
+    pub(crate) code: Code,
     /// How many occurrences of each of its sequences may be missing at most; `None` = unknown.
     pub(crate) missing: Option<u64>,
     /// Burst mode: what its chosen activations counted.
@@ -430,6 +432,7 @@ impl Spool {
             merged,
         };
         Ok(Gathered {
+            code: code(method, &row, &detail.kipf),
             method: row,
             detail,
             missing,
@@ -604,6 +607,23 @@ fn short_run(flow: &Flow, k: u32, row: &Row, edge: u32) -> Option<(u32, u32)> {
     }
     let head = flow.decode(row.id?)?.next?;
     Some((flow.start_at(head)?.value, turns))
+}
+
+/// The lines and loops of a method.
+fn code(method: &meta::Method, row: &Method, kipf: &KIpf) -> Code {
+    let flow = &method.flow;
+    let of = |block: u32| flow.path_lines(&[block], &method.lines);
+    let blocks = (0..).zip(&flow.blocks).map(|(at, _)| at);
+    let mut lines: Vec<u16> = blocks.flat_map(of).filter(|&line| line != 0).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let counts = loops::Counts {
+        kipf,
+        activations: row.activations,
+        exact: row.exact,
+    };
+    let loops = loops::loops(flow, &counts, |head| of(head).first().copied());
+    Code { lines, loops }
 }
 
 /// A short branch in words of the class file.

@@ -6,6 +6,7 @@
 mod burst;
 pub mod error;
 mod gather;
+mod loops;
 pub mod model;
 mod read;
 mod seal;
@@ -16,8 +17,8 @@ pub mod trace;
 
 pub use error::Error;
 pub use model::{
-    Burst, Checksum, EdgeKind, Interval, Manifest, Merged, Method, MethodDetail, MethodEstimate,
-    PathRow, Profile, Skipped, StartKind, Target, Totals,
+    Burst, Checksum, Code, EdgeKind, Interval, Loop, Manifest, Merged, Method, MethodDetail,
+    MethodEstimate, PathRow, Profile, Skipped, StartKind, Target, Totals,
 };
 pub use seal::{Existing, Progress, seal};
 pub use tables::end_name;

@@ -246,6 +246,33 @@ pub struct Merged {
     pub lines: Vec<u16>,
 }
 
+/// What there is in a method's code, whether it ran or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// Source lines that some path can run through, ascending; empty = the class has no line numbers.
+    pub lines: Vec<u16>,
+    /// Loops, by their heads.
+    pub loops: Vec<Loop>,
+}
+
+/// A loop, and how often it was entered, by the number of times its back edge was taken until it was left. Of a method whose counts are no
+/// exact ones these are lower bounds or estimates, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loop {
+    /// Its first block: half-open range of bytecode indices.
+    pub head: (u32, u32),
+    /// Source line of that; 0 = not known.
+    pub line: u16,
+    /// Entered and left without another turn.
+    pub zero: u64,
+    /// Back once.
+    pub one: u64,
+    /// Back more often.
+    pub many: u64,
+    /// Entered, but longer sequences of paths than were counted would tell how many turns it took.
+    pub unsure: u64,
+}
+
 /// What a method did.
 #[derive(Clone, Debug)]
 pub struct MethodDetail {
@@ -308,6 +335,17 @@ impl Profile {
     /// What stayed plain.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
+    }
+
+    /// Lines and loops of the method with this [`Method::index`]. `None` = the profile was sealed by a version that did not keep them.
+    pub fn code(&self, index: u32) -> Result<Option<Code>, Error> {
+        match &self.details {
+            Details::Files(files) => {
+                let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+                files.code(index)
+            }
+            Details::Memory(_) => Ok(None),
+        }
     }
 
     /// Paths and k-IPF of the method with this [`Method::index`]. Read from the files at each call: keep it if needed twice.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use borescope_paths::KIpf;
 use borescope_paths::kipf::Bounds;
 
-use crate::model::{Details, Manifest, Merged, Method, MethodDetail, PathRow, Profile};
+use crate::model::{Code, Details, Loop, Manifest, Merged, Method, MethodDetail, PathRow, Profile};
 use crate::table::{Checksum, Column, TableReader, checksum};
 use crate::tables::{self, TABLES};
 use crate::{Error, SCHEMA};
@@ -30,6 +30,14 @@ pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
     for (name, _) in TABLES {
         check(dir, name, &manifest.files)?;
     }
+    let later = tables::LATER.map(|(name, schema)| {
+        let there = manifest.files.contains_key(name);
+        there.then(|| {
+            check(dir, name, &manifest.files)?;
+            TableReader::open(dir.join(name), schema)
+        })
+    });
+    let [code, loops] = later.map(Option::transpose);
     let mut methods: Vec<Method> = Vec::new();
     all(dir, "methods.parquet", tables::METHODS, |columns| {
         methods.push(tables::read_method(columns)?);
@@ -53,6 +61,10 @@ pub(crate) fn open(dir: &Path) -> Result<Profile, Error> {
         path_rows: Groups::new(1 << 18),
         kipf_rows: Groups::new(1 << 21),
         merged_rows: Groups::new(1 << 18),
+        code: code?,
+        loops: loops?,
+        code_rows: Groups::new(1 << 18),
+        loop_rows: Groups::new(1 << 18),
     };
     Ok(Profile {
         manifest,
@@ -125,6 +137,10 @@ pub(crate) struct Files {
     path_rows: Groups<PathRow>,
     kipf_rows: Groups<(Option<u32>, u32, u64, Bounds)>,
     merged_rows: Groups<Merged>,
+    code: Option<TableReader>,
+    loops: Option<TableReader>,
+    code_rows: Groups<Vec<u16>>,
+    loop_rows: Groups<Loop>,
 }
 
 /// Row groups as last decoded. A group holds many small methods, and a report asks for methods in an order of its own: without this
@@ -176,6 +192,19 @@ impl<T: Clone> Groups<T> {
 }
 
 impl Files {
+    /// Lines and loops of a method.
+    pub(crate) fn code(&mut self, method: u32) -> Result<Option<Code>, Error> {
+        let (Some(code), Some(loops)) = (&self.code, &self.loops) else {
+            return Ok(None);
+        };
+        let lines = self.code_rows.of(code, method, tables::read_code)?;
+        let loops = self.loop_rows.of(loops, method, tables::read_loop)?;
+        match <[Vec<u16>; 1]>::try_from(lines) {
+            Ok([lines]) => Ok(Some(Code { lines, loops })),
+            Err(_) => Err(code.damaged("not one row for a method")),
+        }
+    }
+
     /// Paths and k-IPF of a method. What is read must be as much as `method` says. Needs the files for itself: they have one position.
     pub(crate) fn detail(
         &mut self,
@@ -223,7 +252,10 @@ impl Files {
 
 /// Files of a profile of any lens.
 pub(crate) fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + '_ {
-    let tables = TABLES.iter().chain(&crate::sites::tables::TABLES);
+    let tables = TABLES
+        .iter()
+        .chain(&tables::LATER)
+        .chain(&crate::sites::tables::TABLES);
     tables
         .map(|(name, _)| *name)
         .chain([MANIFEST])

@@ -15,7 +15,7 @@ use crate::gather::{Gathered, Spool};
 use crate::model::{Manifest, Method, Totals};
 use crate::read;
 use crate::table::TableWriter;
-use crate::tables::{self, KIPF, MERGED, METHODS, Node, PATHS, SKIPPED};
+use crate::tables::{self, CODE, KIPF, LOOPS, MERGED, METHODS, Node, PATHS, SKIPPED};
 use crate::{Error, SCHEMA};
 
 /// What to do with a profile that has the name of the new one.
@@ -75,6 +75,8 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
     let mut paths = create("paths.parquet", PATHS)?;
     let mut kipf = create("kipf.parquet", KIPF)?;
     let mut merged = create("merged.parquet", MERGED)?;
+    let mut code = create("code.parquet", CODE)?;
+    let mut loops = create("loops.parquet", LOOPS)?;
     let mut skipped = create("skipped.parquet", SKIPPED)?;
     let mut totals = Totals {
         classes: spool.log.classes,
@@ -96,6 +98,12 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
             merged.row(|columns| tables::write_merged(columns, index, branch))?;
         }
         merged.end_method()?;
+        code.row(|columns| tables::write_code(columns, index, &gathered.code.lines))?;
+        code.end_method()?;
+        for one in &gathered.code.loops {
+            loops.row(|columns| tables::write_loop(columns, index, one))?;
+        }
+        loops.end_method()?;
         add(&mut totals, method);
         gathered.chosen.iter().for_each(|more| chosen.add(more));
     }
@@ -112,6 +120,8 @@ fn write(spool: &Spool, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
         ("paths.parquet", paths),
         ("kipf.parquet", kipf),
         ("merged.parquet", merged),
+        ("code.parquet", code),
+        ("loops.parquet", loops),
         ("skipped.parquet", skipped),
     ] {
         files.insert(name.to_owned(), table.finish()?);

@@ -1,7 +1,7 @@
 //! The tables of a profile: their columns (docs/formats.md describes each), a row in, a row out.
 
 use crate::model::{
-    EdgeKind, Interval, Merged, Method, MethodEstimate, PathRow, Skipped, StartKind,
+    EdgeKind, Interval, Loop, Merged, Method, MethodEstimate, PathRow, Skipped, StartKind,
 };
 use crate::table::Column;
 
@@ -40,6 +40,18 @@ pub(crate) const MERGED: &str = "message merged {
 pub(crate) const SKIPPED: &str = "message skipped {
     REQUIRED BYTE_ARRAY class (STRING); REQUIRED BYTE_ARRAY name (STRING); REQUIRED BYTE_ARRAY descriptor (STRING);
     REQUIRED BYTE_ARRAY lens (STRING); REQUIRED BYTE_ARRAY reason (STRING); }";
+
+/// `code.parquet`.
+pub(crate) const CODE: &str = "message code {
+    REQUIRED INT32 method; REQUIRED GROUP lines (LIST) { REPEATED GROUP list { REQUIRED INT32 element; } } }";
+
+/// `loops.parquet`.
+pub(crate) const LOOPS: &str = "message loops {
+    REQUIRED INT32 method; REQUIRED GROUP head { REQUIRED INT32 start; REQUIRED INT32 end; } REQUIRED INT32 line;
+    REQUIRED INT64 zero; REQUIRED INT64 one; REQUIRED INT64 many; REQUIRED INT64 unsure; }";
+
+/// Tables that profiles of earlier versions of this schema do not have.
+pub(crate) const LATER: [(&str, &str); 2] = [("code.parquet", CODE), ("loops.parquet", LOOPS)];
 
 /// Files and their schemas, in the order that sealing writes them.
 pub(crate) const TABLES: [(&str, &str); 5] = [
@@ -334,6 +346,43 @@ pub(crate) fn read_merged(columns: &mut [Column]) -> Option<(u32, Merged)> {
         lines: from.get().next_list()?,
     };
     Some((method, merged))
+}
+
+pub(crate) fn write_code(columns: &mut [Column], method: u32, lines: &[u16]) {
+    let mut to = Next::of(columns);
+    to.get().int(i64::from(method));
+    to.get().list(lines.iter().map(|&line| line.into()));
+}
+
+/// The row, with its method in front.
+pub(crate) fn read_code(columns: &mut [Column]) -> Option<(u32, Vec<u16>)> {
+    let mut from = Next::of(columns);
+    Some((from.get().next_int()?, from.get().next_list()?))
+}
+
+pub(crate) fn write_loop(columns: &mut [Column], method: u32, of: &Loop) {
+    let mut to = Next::of(columns);
+    for value in [method, of.head.0, of.head.1, of.line.into()] {
+        to.get().int(i64::from(value));
+    }
+    for count in [of.zero, of.one, of.many, of.unsure] {
+        to.get().count(count);
+    }
+}
+
+/// The row, with its method in front.
+pub(crate) fn read_loop(columns: &mut [Column]) -> Option<(u32, Loop)> {
+    let mut from = Next::of(columns);
+    let method = from.get().next_int()?;
+    let of = Loop {
+        head: (from.get().next_int()?, from.get().next_int()?),
+        line: from.get().next_int()?,
+        zero: from.get().next_int()?,
+        one: from.get().next_int()?,
+        many: from.get().next_int()?,
+        unsure: from.get().next_int()?,
+    };
+    Some((method, of))
 }
 
 pub(crate) fn write_skipped(columns: &mut [Column], skipped: &Skipped) {

@@ -11,8 +11,10 @@ use borescope_spool::layout::Engine;
 use common::{CASES, WORKED, counters, log, sealed};
 use proptest::prelude::*;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
+    "code.parquet",
     "kipf.parquet",
+    "loops.parquet",
     "manifest.json",
     "merged.parquet",
     "methods.parquet",
@@ -266,7 +268,7 @@ proptest! {
     /// Files that someone changed on purpose, checksum and all: an error or other content, never a panic.
     #[test]
     fn forged_tables_never_panic(
-        file in prop::sample::select(vec!["kipf.parquet", "merged.parquet", "methods.parquet", "paths.parquet", "skipped.parquet"]),
+        file in prop::sample::select(vec!["code.parquet", "kipf.parquet", "loops.parquet", "merged.parquet", "methods.parquet", "paths.parquet", "skipped.parquet"]),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let dir = tempfile::tempdir().unwrap();
@@ -284,6 +286,7 @@ proptest! {
         fs::write(dir.path().join("p/manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
         if let Ok(profile) = Profile::open(dir.path().join("p")) {
             for method in profile.methods() {
+                let _ = profile.code(method.index);
                 if let Ok(detail) = profile.detail(method.index) {
                     prop_assert_eq!(detail.paths.len() as u64, method.paths);
                     prop_assert_eq!(detail.kipf.nodes().count(), detail.kipf.len());

@@ -42,6 +42,8 @@ COLUMNS = {
         "hi": "int64", "truncated": "int64",
     },
     "merged": {"method": "int32", "head": RANGE, "arms": LIST_RANGE, "join": RANGE, "lines": LIST_INT},
+    "code": {"method": "int32", "lines": LIST_INT},
+    "loops": {"method": "int32", "head": RANGE, "line": "int32", "zero": "int64", "one": "int64", "many": "int64", "unsure": "int64"},
     "skipped": {"class": "string", "name": "string", "descriptor": "string", "lens": "string", "reason": "string"},
 }
 SITES = {
@@ -75,7 +77,7 @@ def with_arrow(profile, tables):
 
 def with_pandas(profile, manifest):
     totals, exact = manifest["totals"], manifest["lost"] == 0 and not manifest["stopped"] and not manifest["counters_torn"]
-    methods, paths, kipf, merged, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in COLUMNS)
+    methods, paths, kipf, merged, code, loops, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in COLUMNS)
     same("methods", len(methods), totals["methods"])
     same("methods that ran", int(((methods.activations > 0) | (methods.ids > 0)).sum()), totals["methods_executed"])
     same("skipped", len(skipped), totals["skipped"])
@@ -90,6 +92,9 @@ def with_pandas(profile, manifest):
     same("branches", manifest["branches"] == "merge" or (manifest["branches"] == "split" and merged.empty), True)
     for branch in merged.itertuples():
         same("arms", len(branch.arms) in (1, 2), True)
+    same("code of each method", list(code.method), list(methods.method))
+    same("loops of methods", set(loops.method) <= set(methods.method), True)
+    same("turns are no less than nothing", bool((loops[["zero", "one", "many", "unsure"]] >= 0).all().all()), True)
     same("paths", len(paths), totals["paths"])
     same("sum of path counts", int(paths["count"].sum()), totals["ids"])
     same("k-IPF nodes", len(kipf), totals["kipf_nodes"])

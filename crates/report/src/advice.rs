@@ -28,7 +28,31 @@ pub(crate) struct Finding {
     pub(crate) text: String,
     /// Iterations that it is about.
     pub(crate) weight: u64,
+    /// What kind of finding, for tools: stable.
+    pub(crate) rule: &'static str,
+    /// The source lines that it is about, ascending; empty = not known.
+    pub(crate) lines: Vec<u32>,
 }
+
+/// The kinds of findings, each with what it means.
+pub(crate) const RULES: [(&str, &str); 5] = [
+    (
+        HANDLERS,
+        "A large share of the iterations begins in an exception handler.",
+    ),
+    (PATTERN, "A pattern of several paths repeats back to back."),
+    (
+        SAME_EVERY_CALL,
+        "Every call runs the same paths from entry to exit.",
+    ),
+    (ONE_WAY, "A loop always takes the same one of its paths."),
+    (FOLLOWED, "A path is always followed by the same other one."),
+];
+const HANDLERS: &str = "exceptions-as-control-flow";
+const PATTERN: &str = "repeating-pattern";
+const SAME_EVERY_CALL: &str = "same-paths-every-call";
+const ONE_WAY: &str = "one-way-loop";
+const FOLLOWED: &str = "always-followed";
 
 /// What the counts of a method prove, the weightiest first.
 pub(crate) fn findings(method: &Method, detail: &MethodDetail, chains: &[Chain]) -> Vec<Finding> {
@@ -73,6 +97,8 @@ fn handlers(method: &Method, detail: &MethodDetail) -> Option<Finding> {
             names::place(hottest),
         ),
         weight: count,
+        rule: HANDLERS,
+        lines: names::lines(hottest),
     })
 }
 
@@ -107,7 +133,17 @@ fn pattern(method: &Method, names: &Names, chain: &Chain) -> Option<Finding> {
             )
         },
         weight: chain.covered,
+        rule: PATTERN,
+        lines: of_all(&paths),
     })
+}
+
+/// The lines of some paths.
+fn of_all(paths: &[&PathRow]) -> Vec<u32> {
+    let mut lines: Vec<u32> = paths.iter().flat_map(|path| names::lines(path)).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
 }
 
 /// Every call runs the same paths from entry to exit, loops included.
@@ -128,6 +164,8 @@ fn same_every_call(method: &Method, names: &Names, chain: &Chain) -> Option<Find
             thousands(method.activations)
         ),
         weight: chain.covered,
+        rule: SAME_EVERY_CALL,
+        lines: of_all(&chain.ids.iter().filter_map(|&id| names.get(id)).collect::<Vec<_>>()),
     })
 }
 
@@ -166,6 +204,8 @@ fn one_way(method: &Method, detail: &MethodDetail) -> Option<Finding> {
                 names::bytecode(&dead),
             ),
             weight: p.count,
+            rule: ONE_WAY,
+            lines: names::lines(p),
         })
     })
 }
@@ -192,6 +232,8 @@ fn always_followed(method: &Method, detail: &MethodDetail, names: &Names) -> Opt
                 words::thousands(p.count),
             ),
             weight: p.count,
+            rule: FOLLOWED,
+            lines: of_all(&[p, next]),
         })
     })
 }

@@ -309,7 +309,7 @@ impl Serialize for PathJson<'_> {
 }
 
 /// Why a path may start where it does: several reasons can hold for one block.
-fn starts(kind: StartKind) -> Vec<&'static str> {
+pub(crate) fn starts(kind: StartKind) -> Vec<&'static str> {
     let all = [
         (kind.entry, "entry"),
         (kind.loop_head, "loop"),

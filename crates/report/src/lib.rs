@@ -1,4 +1,5 @@
-//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens.
+//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens, [`mod@export`] the formats of
+//! other tools.
 //!
 //! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
 //! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
@@ -10,6 +11,7 @@ mod advice;
 mod chain;
 mod contrast;
 mod detail;
+pub mod export;
 mod filter;
 mod first;
 mod html;

@@ -8,6 +8,10 @@ mod text;
 
 use borescope_profile::sites::{Profile, Snapshot};
 
+use crate::{Error, MethodGlob};
+use heap::{Heap, Line, compare};
+
+pub(crate) use heap::wanted;
 pub use html::html;
 pub use json::{diff_json, json};
 pub use text::{diff_text, text};
@@ -44,6 +48,35 @@ impl<'a> At<'a> {
         (first.number < self.snapshot.number).then_some(At {
             snapshot: first,
             ..self
+        })
+    }
+}
+
+/// Where to look first: lines, each with a sentence, and whether it says that the line grew.
+pub(crate) struct Leads {
+    pub(crate) lines: Vec<(Line, String)>,
+    pub(crate) grew: bool,
+}
+
+impl Leads {
+    pub(crate) fn of(last: At, glob: Option<&MethodGlob>) -> Result<Leads, Error> {
+        let after = Heap::read(last, glob)?;
+        let Some(first) = last.first() else {
+            let empty = Heap::default();
+            let largest = text::largest(last, &compare(&empty, &after));
+            let lines = largest.map(|(line, text)| (line.clone(), text));
+            return Ok(Leads {
+                lines: lines.into_iter().collect(),
+                grew: false,
+            });
+        };
+        let before = Heap::read(first, glob)?;
+        let all = compare(&before, &after);
+        let grown = text::grown(first, last, glob, &all, usize::MAX)?;
+        let lines = grown.into_iter().map(|(line, text)| (line.clone(), text));
+        Ok(Leads {
+            lines: lines.collect(),
+            grew: true,
         })
     }
 }

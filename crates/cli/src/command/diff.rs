@@ -24,12 +24,12 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let dir_after = args.after.as_deref().unwrap_or(&args.before);
     let new = new.as_ref().unwrap_or(&old);
     let after = match args.to {
-        Some(number) => chosen(new, dir_after, number)?,
-        None => At::last(new).ok_or_else(|| none(dir_after))?,
+        Some(number) => show::chosen(new, dir_after, number)?,
+        None => At::last(new).ok_or_else(|| show::no_snapshot(dir_after))?,
     };
     let before = match (args.from, &args.after) {
-        (Some(number), _) => chosen(&old, &args.before, number)?,
-        (None, Some(_)) => At::last(&old).ok_or_else(|| none(&args.before))?,
+        (Some(number), _) => show::chosen(&old, &args.before, number)?,
+        (None, Some(_)) => At::last(&old).ok_or_else(|| show::no_snapshot(&args.before))?,
         (None, None) => after.first().ok_or_else(|| {
             usage!(
                 "{} has no snapshot before number {}: give two profiles, or take more snapshots (`borescope snapshot PID`, --every TIME)",
@@ -64,23 +64,4 @@ fn open(dir: &Path) -> Result<(Found, Profile)> {
             dir.display()
         )),
     }
-}
-
-fn chosen<'a>(profile: &'a Profile, dir: &Path, number: u32) -> Result<At<'a>> {
-    At::number(profile, number).ok_or_else(|| {
-        let snapshots = profile.manifest().snapshots.iter();
-        let all: Vec<String> = snapshots.map(|one| one.number.to_string()).collect();
-        match all.is_empty() {
-            true => none(dir),
-            false => usage!(
-                "no snapshot {number} in {}: it has {}",
-                dir.display(),
-                all.join(", ")
-            ),
-        }
-    })
-}
-
-fn none(dir: &Path) -> crate::failure::Failure {
-    crate::failure::damaged!("no snapshot in {}", dir.display())
 }

@@ -3,8 +3,9 @@
 use crate::args::{ReportArgs, View};
 use crate::failure::{Result, cannot, usage};
 use crate::found::Found;
-use crate::show;
+use crate::{export, show};
 use borescope_profile::Opened;
+use borescope_report::export::ExportOptions;
 use borescope_report::{HtmlOptions, JsonOptions, MethodGlob};
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -16,18 +17,48 @@ use std::process::ExitCode;
 /// Shows the report.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut screen = std::io::stdout().lock();
-    if args.out.is_none() && args.format == View::Html && screen.is_terminal() {
-        return Err(usage!(
-            "a page is nothing for a terminal: --out FILE names a file for it"
-        ));
+    let out = args.out.as_deref().filter(|path| *path != Path::new("-"));
+    if out.is_none() && screen.is_terminal() {
+        let what = match args.format {
+            View::Html => Some("a page"),
+            View::Pprof => Some("a binary format"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            return Err(usage!(
+                "{what} is nothing for a terminal: --out FILE names a file for it"
+            ));
+        }
     }
+    sensible(args)?;
     let found = Found::in_directory(&args.dir)?;
-    let shown = match &args.out {
+    let shown = match out {
         None => show(args, &found, &mut screen)?,
         Some(path) => to_file(path, |file| show(args, &found, file))?,
     };
     shown.as_ref().map_or(Ok(()), show::not_empty)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses options that the format would not heed.
+fn sensible(args: &ReportArgs) -> Result<()> {
+    let format = args.format.name();
+    if args.format.is_export() {
+        for (given, option) in [(args.top.is_some(), "--top"), (args.skipped, "--skipped")] {
+            if given {
+                return Err(usage!(
+                    "{option} does nothing with --format {format}, which has all that was counted: leave it out"
+                ));
+            }
+        }
+    }
+    let of_one = matches!(args.format, View::Pprof | View::Collapsed | View::Csv);
+    if args.snapshot.is_some() && !of_one {
+        return Err(usage!(
+            "--snapshot goes with --format pprof, collapsed or csv, not with {format}; `borescope diff --to N` reports up to a snapshot"
+        ));
+    }
+    Ok(())
 }
 
 /// Writes a file that has its name only when it is whole (but a pipe or device is written to).
@@ -73,7 +104,7 @@ fn show<W: Write + AsFd + IsTerminal>(
                 _ => Ok(None),
             };
         }
-        (_, View::Json | View::Html) => found.one(&args.dir)?,
+        (_, _) => found.one(&args.dir)?,
     };
     let profile = show::open(one)?;
     match args.format {
@@ -94,6 +125,13 @@ fn show<W: Write + AsFd + IsTerminal>(
                 source,
             };
             show::html(&profile, &options, out)?;
+        }
+        View::Pprof | View::Collapsed | View::Csv | View::Lcov | View::Sarif => {
+            // An empty export would pass for one of a program that did nothing.
+            show::not_empty(&profile)?;
+            let source = args.source.clone();
+            let options = ExportOptions { method, source };
+            export::write(&profile, args, &options, out)?;
         }
     }
     Ok(Some(profile))

@@ -10,9 +10,9 @@ use crate::{Error, MethodGlob};
 
 /// A line that objects are counted under: of the application, or of the JDK where its caller is not known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Line {
-    pub(super) place: Place,
-    pub(super) of_application: bool,
+pub(crate) struct Line {
+    pub(crate) place: Place,
+    pub(crate) of_application: bool,
 }
 
 /// What was allocated for a line.
@@ -48,7 +48,7 @@ fn placed(site: &Site, live: &Live) -> (Line, What) {
 }
 
 /// Whether a site is asked for, by its line in the application or by its own.
-pub(super) fn wanted(site: &Site, glob: Option<&MethodGlob>) -> bool {
+pub(crate) fn wanted(site: &Site, glob: Option<&MethodGlob>) -> bool {
     let Some(glob) = glob else { return true };
     let of = |place: &Place| glob.matches(&place.class, &place.method);
     of(&site.at) || site.app.as_ref().is_some_and(of)

@@ -6,9 +6,9 @@ use std::io::Write;
 use borescope_profile::sites::{Place, Profile, Snapshot, Sum};
 use serde::Serialize;
 
-use super::At;
-use super::heap::{Heap, Line, What, compare};
+use super::heap::{Heap, Line, What};
 use super::text;
+use super::{At, Leads};
 use crate::html::{Data, HtmlOptions, cut, said};
 use crate::source::SourceFile;
 use crate::words::{self, plural, thousands};
@@ -326,20 +326,9 @@ fn leads(
     glob: Option<&crate::MethodGlob>,
     lines: &[(&Line, Parts)],
 ) -> Result<Vec<LeadJson>, Error> {
-    let after = Heap::read(last, glob)?;
-    let before = match last.first() {
-        Some(first) => Some((first, Heap::read(first, glob)?)),
-        None => None,
-    };
-    let empty = Heap::default();
-    let all = compare(before.as_ref().map_or(&empty, |(_, heap)| heap), &after);
-    let found = match before.as_ref() {
-        Some((first, _)) => text::grown(*first, last, glob, &all, usize::MAX)?,
-        None => text::largest(last, &all).into_iter().collect(),
-    };
-    let lead = |(line, text): (&Line, String)| LeadJson {
-        line: lines.iter().position(|(of, _)| *of == line),
+    let lead = |(line, text): (Line, String)| LeadJson {
+        line: lines.iter().position(|(of, _)| **of == line),
         text: cut(&text, 2_000),
     };
-    Ok(found.into_iter().map(lead).collect())
+    Ok(Leads::of(last, glob)?.lines.into_iter().map(lead).collect())
 }
