@@ -202,6 +202,25 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
 {EXIT_CODES}")
     )]
     Simulate(SimulateArgs),
+
+    /// Print completions for a shell
+    #[command(
+        long_about = "Prints a script that makes a shell complete the commands and options of borescope.",
+        after_help = "Examples:
+  borescope completions bash > ~/.local/share/bash-completion/completions/borescope
+  borescope completions zsh > ~/.zfunc/_borescope                          with ~/.zfunc in fpath
+  borescope completions fish > ~/.config/fish/completions/borescope.fish"
+    )]
+    Completions(CompletionsArgs),
+
+    /// Print a page of the manual
+    #[command(
+        long_about = "Prints a page of the manual in man's format: of borescope, or of one of its commands. It says what --help says.",
+        after_help = "Examples:
+  borescope man | man -l -
+  borescope man report > ~/.local/share/man/man1/borescope-report.1"
+    )]
+    Man(ManArgs),
 }
 
 /// How counts are kept.
@@ -433,6 +452,22 @@ pub struct SimulateArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+}
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command that the page is about [default: all of borescope]
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
 }
 
 /// A glob over class names as in Java source: `com.acme.*`, `*Test`, `java.util.HashMap$Node`.

@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Seal(args) => command::seal::run(&args),
         Command::Simulate(args) => command::simulate::run(&args),
+        Command::Completions(args) => command::manual::completions(&args),
+        Command::Man(args) => command::manual::page(&args),
     };
     result.unwrap_or_else(|failure| {
         say::note(&failure);

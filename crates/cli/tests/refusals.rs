@@ -56,6 +56,8 @@ fn wrong_command_lines_are_exit_code_1() {
         (&["report", ".", "--format", "pdf"], "json, html, pprof"),
         (&["report", ".", "--top", "0"], "--top"),
         (&["demo", "-k", "99"], "1..=64"),
+        (&["completions", "tcsh"], "bash, elvish, fish"),
+        (&["man", "woman"], "no command \"woman\""),
     ] {
         w.run(arguments).fails(1, &[word]);
     }
@@ -100,6 +102,16 @@ fn help_and_version_are_exit_code_0_on_standard_output() {
         (&["demo", "--help"], &["JAVA_HOME"]),
         (&["doctor", "--help"], &["/usr/lib/jvm"]),
         (&["seal", "--help"], &[".spool"]),
+        (
+            &["completions", "bash"],
+            &["_borescope()", "--straight-line"],
+        ),
+        (
+            &["completions", "zsh"],
+            &["#compdef borescope", "--straight-line"],
+        ),
+        (&["man"], &[".TH borescope 1", "simulate"]),
+        (&["man", "report"], &[".TH borescope-report 1", "pprof"]),
         (
             &["--version"],
             &[concat!("borescope ", env!("CARGO_PKG_VERSION"))],

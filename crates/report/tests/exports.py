@@ -48,7 +48,8 @@ def tool(name):
 
 
 def pprof(file, *arguments):
-    env = {**os.environ, "PPROF_TMPDIR": str(file.parent)}
+    # Go builds its pprof when that is first asked for, from what it has.
+    env = {"GOCACHE": str(ROOT / ".cache" / "go"), **os.environ, "GOTOOLCHAIN": "local", "GOPROXY": "off", "PPROF_TMPDIR": str(file.parent)}
     return run(tool("go"), "tool", "pprof", *arguments, file, env=env).decode()
 
 

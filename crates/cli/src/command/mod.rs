@@ -5,6 +5,7 @@ pub mod demo;
 pub mod detach;
 pub mod diff;
 pub mod doctor;
+pub mod manual;
 pub mod paths;
 pub mod report;
 pub mod seal;
