@@ -1,6 +1,6 @@
 //! Runs targets of the sites lens and holds what was alive against their comments, and against the JVM's own histogram.
 
-use crate::sites::{Log, Row, Waiting, by_type, histogram, rows, spool, suite};
+use crate::sites::{ALL, Log, Row, Waiting, by_type, histogram, rows, spool, suite};
 use crate::{agent, borescope, java, jdk, output, run as done};
 use std::collections::BTreeSet;
 use std::path::Path;
