@@ -228,16 +228,18 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     let version = jvmti.property(c"java.vm.version").unwrap_or_default();
     let feature = vm::feature_version(&version).unwrap_or_default();
     let layout = header::probe(jvmti, jni, feature)?;
-    if !walk::calibrate(jvmti, jni) {
-        return Err("heap walks of this JVM do not show where objects are".into());
-    }
     let numbering = numbering(o, &layout)?;
     if o.sites.trace {
         trace::is_possible(&layout, numbering.is_some())?;
     }
+    // Before the first heap walk: from JDK 21 on, one gives each object a hash, and of those that are counted no number has to keep away.
     if numbering.is_some() {
         drawn::begin(jvmti, jni, numbers::LOWEST)?;
     }
+    if !walk::calibrate(jvmti, jni) {
+        return Err("heap walks of this JVM do not show where objects are".into());
+    }
+    drawn::sample(jvmti, jni);
     let new = match helper::shared() {
         // From before, when the agent was attached the last time.
         Some(_) if helper::works() => None,

@@ -52,6 +52,13 @@ pub fn take(state: &State, jni: Jni, cause: Cause) -> Result<u32, String> {
     {
         return Err("there is a snapshot of an OutOfMemoryError already".into());
     }
+    // Where memory has run out, the control thread's last sample has to do; these collectors cannot make room at exit.
+    let by_references = walks_by_references();
+    let samples = cause != Cause::OutOfMemory && !(cause == Cause::Exit && by_references);
+    // A sample leaves a dead object behind. It is collected, or, where the program goes on while the heap is collected, walks do not show it.
+    if samples && !by_references {
+        drawn::sample(state.jvmti, jni);
+    }
     let begun = Begun {
         at_ms: vm::now_ms(),
         instant: Instant::now(),
@@ -59,8 +66,7 @@ pub fn take(state: &State, jni: Jni, cause: Cause) -> Result<u32, String> {
         live_only: collect(state, cause),
         cause,
     };
-    // Where memory has run out, the control thread's last sample has to do; these collectors cannot make room at exit.
-    if cause != Cause::OutOfMemory && !(cause == Cause::Exit && walks_by_references()) {
+    if samples && by_references {
         drawn::sample(state.jvmti, jni);
     }
     let mut s = state.snapshots();
