@@ -49,6 +49,16 @@ impl Jvmti {
         if rc == 0 { Ok(()) } else { Err(rc) }
     }
 
+    /// Bytes that an object takes; 0 = not known.
+    pub fn size(self, object: JObject) -> i64 {
+        let mut size = 0;
+        // SAFETY: arguments as GetObjectSize asks.
+        let rc = unsafe {
+            call!(self.0, sys::jvmti::GET_OBJECT_SIZE, (JObject, *mut i64) -> c_int, object, &mut size)
+        };
+        if rc == 0 { size } else { 0 }
+    }
+
     /// Collects all garbage, and waits for it.
     pub fn collect(self) -> bool {
         // SAFETY: no arguments.
@@ -243,6 +253,46 @@ impl Unsafe {
                 self.object, self.get_long, arguments.as_ptr())
         };
         self.jni.clear_exception();
+        word as u64
+    }
+
+    /// For any thread, as long as the JVM lives; `None` = no memory.
+    pub fn keep(&self) -> Option<Reader> {
+        // SAFETY: arguments as NewGlobalRef asks.
+        let object = unsafe {
+            call!(self.jni.0, sys::jni::NEW_GLOBAL_REF, (JObject) -> JObject, self.object)
+        };
+        (!object.is_null()).then_some(Reader {
+            object,
+            get_long: self.get_long,
+        })
+    }
+}
+
+/// As [`Unsafe`], not bound to a thread.
+pub struct Reader {
+    object: JObject,
+    get_long: *mut c_void,
+}
+
+// SAFETY: a global reference and a method's ID are good on any thread (JNI specification, "Global and Local References").
+unsafe impl Send for Reader {}
+// SAFETY: as above.
+unsafe impl Sync for Reader {}
+
+impl Reader {
+    /// 8 bytes of an object.
+    ///
+    /// # Safety
+    /// The object goes on for 8 bytes from `offset`.
+    pub unsafe fn long(&self, jni: Jni, of: JObject, offset: i64) -> u64 {
+        let arguments = [JValue { object: of }, JValue { long: offset }];
+        // SAFETY: `get_long` is Unsafe.getLong(Object, long); the rest by contract.
+        let word = unsafe {
+            call!(jni.0, sys::jni::CALL_LONG_METHOD, (JObject, *mut c_void, *const JValue) -> i64,
+                self.object, self.get_long, arguments.as_ptr())
+        };
+        jni.clear_exception();
         word as u64
     }
 }

@@ -257,6 +257,18 @@ impl Jni {
         unsafe { environment(vm, sys::JNI_VERSION) }.map(|env| Self(env as JniEnv))
     }
 
+    /// A JVMTI environment of its own; `None`: the VM gives no more.
+    pub fn environment(self) -> Option<Jvmti> {
+        let mut vm: JavaVm = null();
+        // SAFETY: arguments as GetJavaVM asks.
+        let rc = unsafe { call!(self.0, sys::jni::GET_JAVA_VM, (*mut JavaVm) -> c_int, &mut vm) };
+        if rc != 0 || vm.is_null() {
+            return None;
+        }
+        // SAFETY: the JVM has just given it.
+        unsafe { Jvmti::new(vm) }
+    }
+
     /// Wraps the environment of a callback.
     pub fn new(env: JniEnv) -> Self {
         Self(env)

@@ -62,6 +62,7 @@ pub mod jni {
     pub const FIND_CLASS: usize = 6;
     pub const GET_SUPERCLASS: usize = 10;
     pub const EXCEPTION_CLEAR: usize = 17;
+    pub const NEW_GLOBAL_REF: usize = 21;
     pub const DELETE_LOCAL_REF: usize = 23;
     pub const ALLOC_OBJECT: usize = 27;
     pub const NEW_OBJECT: usize = 30;
@@ -82,6 +83,7 @@ pub mod jni {
     pub const REGISTER_NATIVES: usize = 215;
     pub const MONITOR_ENTER: usize = 217;
     pub const MONITOR_EXIT: usize = 218;
+    pub const GET_JAVA_VM: usize = 219;
 }
 
 /// Indices in the JVMTI function table (the numbers in jvmti.h, less one).
@@ -107,6 +109,7 @@ pub mod jvmti {
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const ADD_CAPABILITIES: usize = 141;
     pub const RETRANSFORM_CLASSES: usize = 151;
+    pub const GET_OBJECT_SIZE: usize = 153;
 }
 
 /// Calls function `index` of an environment's table with the C signature given by the arguments' types.

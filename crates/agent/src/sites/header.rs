@@ -94,6 +94,15 @@ impl Layout {
         }
     }
 
+    /// What stands for an object's class in its first 16 bytes; `None` = not known.
+    pub fn class_word(&self, header: u64, at_8: impl FnOnce() -> u64) -> Option<u32> {
+        match self.classes() {
+            1 => Some((header >> CLASS_SHIFT) as u32),
+            2 => Some(at_8() as u32),
+            _ => None,
+        }
+    }
+
     /// A header as it is without its lock, age and all; `None` = it cannot be read. `follow` reads one that is elsewhere.
     fn unlocked(&self, header: u64, follow: impl FnOnce(u64) -> u64) -> Option<u64> {
         let locked = match header & LOCK_MASK {

@@ -1,7 +1,7 @@
 //! The sites lens: each new object's header says which line allocated it; snapshots of the heap read that back.
 //!
 //! What lives here: the layout of headers ([`header`]), the helper that instrumented code calls ([`helper`]) and its tables ([`tables`]), what is
-//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]) and the JVM's own hashes ([`drawn`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
+//! instrumented ([`classes`], [`constructors`], [`jdk`]), numbers that stand in identity hashes ([`numbers`]) and the JVM's own hashes ([`drawn`]), objects that must never be marked ([`shared`]), the heap walk ([`walk`]) and the classes that it meets ([`words`]), snapshots ([`snapshot`]) and who asks for them ([`control`]), and the recording of traces instead ([`trace`]). Comes in: classes, requests, the
 //! JVM's end. Goes out: `meta.log` and the snapshots' files. Must never happen here: a header that is locked or hashed is overwritten; a number in
 //! a header that the log does not know when the snapshot has its name.
 
@@ -18,6 +18,7 @@ mod snapshot;
 mod tables;
 mod trace;
 mod walk;
+mod words;
 
 use crate::glob::Glob;
 use crate::jvmti::sys::{self, JObject, JniEnv, JvmtiEnv, capability, event};
@@ -239,6 +240,7 @@ fn begin(state: &'static State, jni: Jni) -> Result<(), String> {
     if !walk::calibrate(jvmti, jni) {
         return Err("heap walks of this JVM do not show where objects are".into());
     }
+    words::calibrate(jvmti, jni, &layout);
     drawn::sample(jvmti, jni);
     let new = match helper::shared() {
         // From before, when the agent was attached the last time.

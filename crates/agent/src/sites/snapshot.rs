@@ -4,7 +4,9 @@ use super::State;
 use super::drawn;
 use super::helper;
 use super::numbers;
-use super::walk::{self, Found};
+use super::walk::{self, Found, Wanted};
+use super::words;
+use crate::jvmti::sys::JObject;
 use crate::jvmti::{Jni, flags};
 use crate::{spool, vm};
 use borescope_spool::meta::Record;
@@ -118,7 +120,14 @@ fn write(
     let cannot = |e: std::io::Error| format!("cannot write to the spool: {e}");
     let mut walks = 0;
     let found = loop {
-        name_classes(state, jni, &mut s.classes);
+        let classes = name_classes(state, jni, &mut s.classes);
+        // Java code runs to make the words; not where it has just run out of memory. Where there are classes that they do not know, tags are to say which.
+        let by_words = walks == 0 && begun.cause != Cause::OutOfMemory;
+        let by_words = by_words.then(|| words::of(jni, state.jvmti, &classes.all));
+        let (walker, words) = match by_words.flatten() {
+            Some((walker, words)) => (walker, Some(words)),
+            None => (state.jvmti, None),
+        };
         let list = match state.options.sites.objects {
             true => {
                 let file = new_file(list_path).map_err(cannot)?;
@@ -131,9 +140,16 @@ fn write(
             place.map_or(-1, |tag| tag as i64 + 1)
         });
         let found = {
-            let reading = numbers::shared().map(|n| n.reading(&s.classes));
-            walk::walk(state.jvmti, *layout, tables, reading, list, fillers)?
+            let wanted = Wanted {
+                words,
+                reading: numbers::shared().map(|n| n.reading(&s.classes)),
+                list,
+                left_out: fillers,
+            };
+            walk::walk(walker, *layout, tables, wanted)?
         };
+        // Until here no class's place may go to another one.
+        drop(classes);
         walks += 1;
         if found.of_unknown_class == 0 || walks == WALKS {
             break found;
@@ -211,21 +227,40 @@ pub fn note_hashes(state: &State, jni: Jni) -> Result<(), String> {
         return Ok(());
     };
     let mut s = state.snapshots();
-    name_classes(state, jni, &mut s.classes);
+    drop(name_classes(state, jni, &mut s.classes));
     walk::hashes(state.jvmti, *layout, numbers.avoiding(&s.classes))
 }
 
+/// Classes that cannot be unloaded meanwhile.
+struct Classes {
+    jni: Jni,
+    /// With their tags.
+    all: Vec<(JObject, u32)>,
+}
+
+impl Drop for Classes {
+    fn drop(&mut self) {
+        for &(class, _) in &self.all {
+            self.jni.forget(class);
+        }
+    }
+}
+
 /// Gives all classes a tag, and notes their names by it.
-fn name_classes(state: &State, jni: Jni, names: &mut Vec<String>) {
-    for class in state.jvmti.loaded_classes() {
-        if state.jvmti.tag(class) == 0 {
+fn name_classes(state: &State, jni: Jni, names: &mut Vec<String>) -> Classes {
+    let all = state.jvmti.loaded_classes().into_iter().map(|class| {
+        let mut tag = state.jvmti.tag(class);
+        if tag == 0 {
             let signature = state.jvmti.signature(class).unwrap_or_default();
             if state.jvmti.set_tag(class, names.len() as i64 + 1) {
                 names.push(signature);
+                tag = names.len() as i64;
             }
         }
-        jni.forget(class);
-    }
+        (class, u32::try_from(tag).unwrap_or(0))
+    });
+    let all = all.collect();
+    Classes { jni, all }
 }
 
 /// The last snapshot, and the end of the log.

@@ -2,13 +2,14 @@
 //!
 //! HotSpot's IterateThroughHeap hands out no object, but the tag that it passes by address lies in a C++ object whose layout tells:
 //! jvmtiTagMap.cpp, `CallbackWrapper`: the object's address stands two words before its tag. That is checked on known objects at start
-//! ([`calibrate`]); where it is not so, there are no snapshots.
+//! ([`calibrate`]); where it is not so, there are no snapshots. Classes are read out of the objects ([`super::words`]) or, where that is not possible, known by their tags.
 //!
 //! The callbacks run in the VM's own thread while all Java threads stand still: no call into the JVM, no panic, no lock but those of `numbers.rs`.
 
 use super::header::{Layout, read_word};
 use super::numbers::{Before, Reading};
 use super::tables::Tables;
+use super::words::Words;
 use crate::jvmti::heap::{FILTER_UNTAGGED, VISIT_ABORT};
 use crate::jvmti::{Jni, Jvmti, flags};
 use borescope_spool::snapshot::objects::{Object, Writer};
@@ -107,36 +108,45 @@ struct Walk {
     /// The bits of an object's address that say where it is.
     address_bits: u64,
     tables: &'static Tables,
+    words: Option<Words>,
     reading: Option<Reading>,
     rows: Rows,
     list: Option<Writer<File>>,
     failure: Option<io::Error>,
     of_unknown_class: u64,
-    /// Tags of classes whose objects are no objects of the program's.
     left_out: [i64; 2],
+}
+
+/// What a walk is to do.
+pub struct Wanted {
+    /// Numbers of classes by what stands in objects; `None` = their tags in the environment that walks.
+    pub words: Option<Words>,
+    /// Owners stand in hashes, which are read by this; `None` = above them.
+    pub reading: Option<Reading>,
+    /// Gets each object.
+    pub list: Option<Writer<File>>,
+    /// Numbers of classes whose objects are no objects of the program's (-1 = no class).
+    pub left_out: [i64; 2],
 }
 
 /// What a walk has found.
 pub struct Found {
-    /// Sums by class (its tag) and origin.
+    /// Sums by class (its number) and origin.
     pub rows: Rows,
     /// The list of all objects, if it was asked for.
     pub list: Option<Writer<File>>,
-    /// Objects of classes without a tag.
+    /// Objects of classes without a number.
     pub of_unknown_class: u64,
     /// What hashes were read by.
     pub reading: Option<Reading>,
 }
 
-/// Walks through the heap. Classes are known by their tags (0 = not known); `list` gets each object. Objects of the classes `left_out` are passed
-/// over (-1 = no class). With `reading`, owners stand in hashes, not above them.
+/// Walks through the heap in an environment.
 pub fn walk(
     jvmti: Jvmti,
     layout: Layout,
     tables: &'static Tables,
-    reading: Option<Reading>,
-    list: Option<Writer<File>>,
-    left_out: [i64; 2],
+    wanted: Wanted,
 ) -> Result<Found, String> {
     let mut walk = Walk {
         layout,
@@ -145,12 +155,13 @@ pub fn walk(
             _ => u64::MAX,
         },
         tables,
-        reading,
+        words: wanted.words,
+        reading: wanted.reading,
         rows: Rows::new(),
-        list,
+        list: wanted.list,
         failure: None,
         of_unknown_class: 0,
-        left_out,
+        left_out: wanted.left_out,
     };
     // SAFETY: `visit` takes a Walk, which lives until the call returns, and calls nothing of the JVM.
     let done = unsafe { jvmti.iterate(0, visit, (&raw mut walk).cast()) };
@@ -229,11 +240,19 @@ unsafe extern "system" fn visit(
     // SAFETY: `data` is the Walk handed to IterateThroughHeap, in use by nobody else meanwhile; the place before the tag holds the object's address, as
     // calibrated.
     let (walk, object) = unsafe { (&mut *data.cast::<Walk>(), object_at(tag)) };
+    // SAFETY: the object's first word is its header. Where that leads, see `header.rs`: the VM is at a safepoint.
+    let (header, follow) = unsafe { (read_word(object), |address| read_word(address)) };
+    let class = match &mut walk.words {
+        None => class,
+        Some(words) => {
+            // No object is smaller than 16 bytes where this is asked for.
+            let word = walk.layout.class_word(header, || follow(object + 8));
+            word.map_or(0, |word| words.number(word).into())
+        }
+    };
     if walk.left_out.contains(&class) {
         return 0;
     }
-    // SAFETY: the object's first word is its header. Where that leads, see `header.rs`: the VM is at a safepoint.
-    let (header, follow) = unsafe { (read_word(object), |address| read_word(address)) };
     let origin = match &mut walk.reading {
         None => walk.layout.origin(header, walk.tables.owners(), follow),
         Some(reading) => {
