@@ -59,7 +59,6 @@ public final class HashTagged {
         ClassPrepareRequest prepared = vm.eventRequestManager().createClassPrepareRequest();
         prepared.addClassFilter("HashTagged");
         prepared.enable();
-        vm.resume();
         List<ObjectReference> seen = new ArrayList<>();
         for (boolean ended = false; !ended;) {
             EventSet events = vm.eventQueue().remove();

@@ -46,7 +46,6 @@ public final class TagCost {
         ClassPrepareRequest prepared = vm.eventRequestManager().createClassPrepareRequest();
         prepared.addClassFilter("TagCost");
         prepared.enable();
-        vm.resume();
         for (boolean ended = false; !ended;) {
             EventSet events = vm.eventQueue().remove();
             for (Event event : events) {
