@@ -126,6 +126,23 @@ fn live_objects_by_line_jdk_25() {
     on_all_collectors(25);
 }
 
+/// Without compressed class pointers the heap walk does not read classes out of objects, and goes by tags: with the same figures.
+const BY_TAGS: &str = "-XX:-UseCompressedClassPointers";
+
+#[test]
+fn live_objects_by_line_where_the_walk_goes_by_tags() {
+    let mut wrong = Vec::new();
+    for jdk in JDKS {
+        wrong.extend(exact(jdk, &format!("{BY_TAGS} -XX:+UseG1GC"), "", &ALL));
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
 /// Numbers in identity hashes, since headers have no other room.
 #[test]
 fn live_objects_by_line_in_compact_headers() {
@@ -362,6 +379,7 @@ fn totals_are_those_of_the_class_histogram() {
         for options in collectors(jdk) {
             wrong.extend(witness(jdk, options));
         }
+        wrong.extend(witness(jdk, BY_TAGS));
     }
     assert!(
         wrong.is_empty(),
