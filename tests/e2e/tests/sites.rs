@@ -40,6 +40,18 @@ fn live_objects_by_line_jdk_25() {
     on_all_collectors(25);
 }
 
+/// Without compressed class pointers the heap walk does not read classes out of objects, and goes by tags: with the same figures.
+const BY_TAGS: &str = "-XX:-UseCompressedClassPointers";
+
+#[test]
+fn live_objects_by_line_where_the_walk_goes_by_tags() {
+    let mut wrong = Vec::new();
+    for jdk in JDKS {
+        wrong.extend(exact(jdk, &format!("{BY_TAGS} -XX:+UseG1GC"), "", &ALL));
+    }
+    nothing_wrong(&wrong);
+}
+
 /// The log alone says what each number stands for: no event contradicts those before it, owners are in the log, and the headers were read by what it holds.
 #[test]
 fn the_log_of_numbers_is_whole() {
@@ -171,6 +183,7 @@ fn totals_are_those_of_the_class_histogram() {
         for options in collectors(jdk) {
             wrong.extend(witness(jdk, options, ""));
         }
+        wrong.extend(witness(jdk, BY_TAGS, ""));
     }
     nothing_wrong(&wrong);
 }
