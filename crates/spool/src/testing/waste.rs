@@ -1,0 +1,196 @@
+//! Spools of the waste lens without a JVM: [`Samples`] fills a table as the handlers would, [`spool`] writes it with its log.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use borescope_waste::handler::table::Capacity;
+use borescope_waste::handler::watches::{Detail, Shape};
+use borescope_waste::profile::snapshot;
+use borescope_waste::{
+    Bytes, Counter, Element, End, Frame, Kind, Miss, Pair, Source, Table, Waste as Asked,
+};
+
+use super::sites::target;
+use crate::meta::Record;
+use crate::waste::{FILE, Waste};
+
+/// How a sample ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The question was answered: waste.
+    Wasteful,
+    /// It was answered: no waste.
+    Useful,
+    /// A collection came between.
+    Lost,
+}
+
+/// One sample that was armed.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What was asked.
+    pub kind: Asked,
+    /// The first access's frames, outermost first.
+    pub first: Vec<Frame>,
+    /// The second's.
+    pub second: Vec<Frame>,
+    /// What came of it.
+    pub ended: Ended,
+    /// Both accesses' width in bytes.
+    pub width: u8,
+    /// What the bytes mean.
+    pub element: Element,
+    /// The two instructions.
+    pub instructions: [Vec<u8>; 2],
+    /// An access initialises a new object.
+    pub initialising: bool,
+    /// Something was stored to the place between.
+    pub stores_between: bool,
+}
+
+impl Sample {
+    /// A wasteful one of four bytes: `mov [rax+0xc], ecx`, or `mov ecx, [rax+0xc]`.
+    pub fn new(kind: Asked, first: Vec<Frame>, second: Vec<Frame>) -> Sample {
+        let mov = match kind {
+            Asked::SilentLoad => vec![0x8B, 0x48, 0x0C],
+            Asked::DeadStore | Asked::SilentStore => vec![0x89, 0x48, 0x0C],
+        };
+        Sample {
+            kind,
+            first,
+            second,
+            ended: Ended::Wasteful,
+            width: 4,
+            element: Element::Bits,
+            instructions: [mov.clone(), mov],
+            initialising: false,
+            stores_between: false,
+        }
+    }
+}
+
+/// A table that is being filled.
+pub struct Samples {
+    words: Vec<AtomicU64>,
+    capacity: Capacity,
+    source: Source,
+}
+
+impl Samples {
+    /// An empty one.
+    pub fn new(capacity: Capacity, source: Source) -> Samples {
+        let words: Vec<AtomicU64> = (0..capacity.words()).map(|_| AtomicU64::new(0)).collect();
+        Table::make(&words, capacity, source.code()).expect("enough words");
+        Samples {
+            words,
+            capacity,
+            source,
+        }
+    }
+
+    /// Ticks that came to nothing.
+    pub fn missed(&mut self, miss: Miss, ticks: u64) {
+        let tally = self.table().tally();
+        tally.add_many(Counter::Tick, ticks);
+        tally.add_many(Counter::Miss(miss), ticks);
+    }
+
+    /// Writing the same header again changes nothing.
+    fn table(&self) -> Table<'_> {
+        Table::make(&self.words, self.capacity, self.source.code()).expect("enough words")
+    }
+
+    /// Counts a sample: one tick, one watch, one question.
+    pub fn add(&mut self, sample: &Sample) {
+        let table = self.table();
+        let tally = table.tally();
+        for counter in [
+            Counter::Tick,
+            Counter::Reached,
+            Counter::Armed,
+            Counter::Asked(sample.kind),
+        ] {
+            tally.add(counter);
+        }
+        let wasteful = sample.ended == Ended::Wasteful;
+        if sample.ended == Ended::Lost {
+            tally.add(Counter::Ended(End::Collection));
+            tally.add(Counter::Unanswered(sample.kind));
+            return;
+        }
+        tally.add(Counter::Ended(End::Completed));
+        tally.add(match wasteful {
+            true => Counter::Wasteful(sample.kind),
+            false => Counter::Useful(sample.kind),
+        });
+        let node = |frames: &[Frame]| table.context(frames.iter().copied()).map(|c| c.node);
+        let leaf = sample.first.last().and_then(|frame| table.line(*frame));
+        let (first, second) = match wasteful {
+            true => (node(&sample.first), node(&sample.second)),
+            false => (leaf, Some(0)),
+        };
+        let access = match sample.kind {
+            Asked::SilentLoad => Kind::Load,
+            Asked::DeadStore | Asked::SilentStore => Kind::Store,
+        };
+        let shape = Shape {
+            kind: access,
+            width: sample.width,
+            element: sample.element,
+        };
+        let [a, b] = &sample.instructions;
+        table.record(&Pair {
+            waste: sample.kind,
+            wasteful,
+            first: first.unwrap_or(0),
+            second: second.unwrap_or(0),
+            detail: Detail {
+                whole: true,
+                loads_between: false,
+                stores_between: sample.stores_between,
+                others_between: false,
+                initialising: sample.initialising,
+                first: shape,
+                second: shape,
+            },
+            first_instruction: Bytes::new(a).unwrap_or_default(),
+            second_instruction: Bytes::new(b).unwrap_or_default(),
+            object: 0,
+        });
+    }
+
+    /// The words of the file.
+    pub fn words(&self) -> Vec<u64> {
+        snapshot(&self.words)
+    }
+}
+
+/// A file's content.
+pub fn bytes(words: Vec<u64>) -> Vec<u8> {
+    words.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+/// How the lens is set up by default.
+pub fn software() -> Waste {
+    Waste {
+        source: Source::Software,
+        rate: 100,
+        tolerance_ppm: 10_000,
+        watches: 3,
+        attached: false,
+    }
+}
+
+/// Writes a spool into `dir`, which is made: the JVM of [`target`], the lens's set-up, `records` and the table.
+pub fn spool(dir: &Path, waste: Waste, records: &[Record], samples: &Samples) {
+    fs::create_dir_all(dir).expect("a directory");
+    let head = [Record::Target(target()), Record::Waste(waste)];
+    let log: Vec<u8> = head
+        .iter()
+        .chain(records)
+        .flat_map(Record::encode)
+        .collect();
+    fs::write(dir.join("meta.log"), log).expect("a log");
+    fs::write(dir.join(FILE), bytes(samples.words())).expect("a table");
+}
