@@ -1,10 +1,10 @@
 //! Profiles as text, JSON or a page: from a directory to what is printed, and how wide and colourful a terminal is.
 
 use crate::args::Color;
-use crate::failure::{Failure, Result, damaged};
+use crate::failure::{Failure, Result, damaged, usage};
 use crate::sealing;
-use borescope_profile::{Manifest, Opened, sites};
-use borescope_report::{HtmlOptions, JsonOptions, TextOptions};
+use borescope_profile::{Manifest, Opened, sites, waste};
+use borescope_report::{HtmlOptions, JsonOptions, MethodGlob, TextOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -22,6 +22,7 @@ pub fn text(profile: &Opened, options: &TextOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::text(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::text(profile, options, out),
+        Opened::Waste(profile) => borescope_report::waste::text(profile, options, out),
     }
     .map_err(failure)
 }
@@ -31,6 +32,7 @@ pub fn json(profile: &Opened, options: &JsonOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::json(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::json(profile, options, out),
+        Opened::Waste(profile) => borescope_report::waste::json(profile, options, out),
     }
     .map_err(failure)
 }
@@ -40,8 +42,25 @@ pub fn html(profile: &Opened, options: &HtmlOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::html(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::html(profile, options, out),
+        Opened::Waste(_) => {
+            return Err(usage!(
+                "a profile of `waste` has no page: --format text, json or collapsed shows it"
+            ));
+        }
     }
     .map_err(failure)
+}
+
+/// Collapsed stacks, for flame graphs.
+pub fn collapsed(profile: &Opened, method: Option<&MethodGlob>, out: &mut dyn Write) -> Result<()> {
+    match profile {
+        Opened::Waste(profile) => {
+            borescope_report::waste::collapsed(profile, method, out).map_err(failure)
+        }
+        Opened::Paths(_) | Opened::Sites(_) => Err(usage!(
+            "collapsed stacks are for profiles of `waste`, which have calling contexts: --format text, json or html shows this one"
+        )),
+    }
 }
 
 /// An error if there is nothing in the profile, with the most likely reason.
@@ -49,6 +68,21 @@ pub fn not_empty(profile: &Opened) -> Result<()> {
     match profile {
         Opened::Paths(profile) => has_methods(profile.manifest()),
         Opened::Sites(profile) => has_snapshots(profile.manifest()),
+        Opened::Waste(profile) => has_answers(profile.manifest()),
+    }
+}
+
+fn has_answers(manifest: &waste::Manifest) -> Result<()> {
+    match manifest
+        .kinds
+        .values()
+        .any(|kind| kind.wasteful > 0 || kind.useful > 0)
+    {
+        true => Ok(()),
+        false => Err(damaged!(
+            "the profile is empty: no pair of accesses was completed in {} ticks; run the program longer, or raise --rate",
+            manifest.samples.get("ticks").copied().unwrap_or(0)
+        )),
     }
 }
 

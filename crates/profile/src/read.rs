@@ -224,6 +224,7 @@ impl Files {
 /// Files of a profile of any lens.
 pub(crate) fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     let tables = TABLES.iter().chain(&crate::sites::tables::TABLES);
+    let tables = tables.chain(&crate::waste::tables::TABLES);
     tables
         .map(|(name, _)| *name)
         .chain([MANIFEST])

@@ -1,4 +1,4 @@
-//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens.
+//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens, [`waste`] those of the waste lens.
 //!
 //! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
 //! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
@@ -20,6 +20,7 @@ pub mod sites;
 mod skipped;
 mod source;
 mod text;
+pub mod waste;
 mod words;
 
 use std::io::{self, BufWriter, Write};

@@ -10,6 +10,7 @@ use borescope_profile::sites::{Profile, Snapshot};
 
 pub use html::html;
 pub use json::{diff_json, json};
+pub(crate) use text::place as place_words;
 pub use text::{diff_text, text};
 
 /// A snapshot of a profile.

@@ -93,7 +93,9 @@ proptest! {
     }
 
     #[test]
-    fn a_table_cut_off_anywhere_reads_with_what_stood_before(samples in vec(sample(), 1..20)) {
+    fn a_table_cut_off_anywhere_reads_with_what_stood_before(
+        samples in vec(sample(), 1..20), cuts in vec(any::<proptest::sample::Index>(), 40),
+    ) {
         let capacity = Capacity::new(64, 16).unwrap();
         let mut all = Samples::new(capacity, Source::Software);
         samples.iter().for_each(|sample| all.add(sample));
@@ -102,7 +104,10 @@ proptest! {
         prop_assert_eq!(full.missing, 0);
         prop_assert!(full.profile.accounts.check(true).is_ok());
         let mut pairs = 0;
-        for len in 0..=whole.len() {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(whole.len())).collect();
+        cuts.push(whole.len());
+        cuts.sort_unstable();
+        for len in cuts {
             match read(&whole[..len]) {
                 Ok(cut) => {
                     prop_assert_eq!(cut.missing as usize, whole.len() - len);

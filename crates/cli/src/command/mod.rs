@@ -12,3 +12,4 @@ pub mod simulate;
 pub mod sites;
 pub mod snapshot;
 pub mod trace;
+pub mod waste;

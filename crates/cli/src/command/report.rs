@@ -73,7 +73,7 @@ fn show<W: Write + AsFd + IsTerminal>(
                 _ => Ok(None),
             };
         }
-        (_, View::Json | View::Html) => found.one(&args.dir)?,
+        (_, View::Json | View::Html | View::Collapsed) => found.one(&args.dir)?,
     };
     let profile = show::open(one)?;
     match args.format {
@@ -83,9 +83,11 @@ fn show<W: Write + AsFd + IsTerminal>(
             options.method = method;
             options.source.clone_from(&args.source);
             options.skipped = args.skipped;
+            options.contexts = args.contexts;
             show::text(&profile, &options, out)?;
         }
         View::Json => show::json(&profile, &JsonOptions { top, method }, out)?,
+        View::Collapsed => show::collapsed(&profile, method.as_ref(), out)?,
         View::Html => {
             let source = args.source.clone();
             let options = HtmlOptions {
@@ -124,6 +126,12 @@ fn list(profiles: &[PathBuf]) -> Result<String> {
                     snapshots.len()
                 );
                 (&profile.manifest().target, what)
+            }
+            Opened::Waste(profile) => {
+                let manifest = profile.manifest();
+                let answered = manifest.samples.get("recorded").copied().unwrap_or(0);
+                let what = format!("{answered} pairs of accesses completed");
+                (&manifest.target, what)
             }
         };
         text += &format!(

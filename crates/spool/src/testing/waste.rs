@@ -13,7 +13,7 @@ use borescope_waste::{
 
 use super::sites::target;
 use crate::meta::Record;
-use crate::waste::{FILE, Waste};
+use crate::waste::{Access, Compiled, FILE, Method, Waste};
 
 /// How a sample ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,4 +193,184 @@ pub fn spool(dir: &Path, waste: Waste, records: &[Record], samples: &Samples) {
         .collect();
     fs::write(dir.join("meta.log"), log).expect("a log");
     fs::write(dir.join(FILE), bytes(samples.words())).expect("a table");
+}
+
+/// Frames of the program that [`ledger`] describes, by what they do; the numbers are bytecode indexes.
+pub mod frames {
+    use borescope_waste::Frame;
+
+    const fn frame(method: u64, bci: i32) -> Frame {
+        Frame {
+            method: Frame::FIRST_METHOD + method,
+            bci,
+        }
+    }
+
+    /// `acme.Main.main`, line 10, calls `run`.
+    pub const MAIN: Frame = frame(0, 3);
+    /// `acme.Main.run`, line 20, calls `post` and `sum`.
+    pub const RUN: Frame = frame(1, 4);
+    /// `acme.Ledger.post`, line 41, stores a `long` into a field.
+    pub const STORE: Frame = frame(2, 5);
+    /// `acme.Ledger.post`, line 43, stores into it again.
+    pub const STORE_AGAIN: Frame = frame(2, 12);
+    /// `acme.Ledger.sum`, line 52, loads a `double` of an array.
+    pub const LOAD: Frame = frame(3, 7);
+    /// `acme.Ledger.sum`, line 53: an addition, which touches no memory.
+    pub const ADD: Frame = frame(3, 9);
+    /// A method that no record names.
+    pub const UNNAMED: Frame = frame(9, 0);
+}
+
+/// The methods of [`frames`].
+pub fn ledger_methods() -> Vec<Record> {
+    let access = |bci, opcode, descriptor| Access {
+        bci,
+        opcode,
+        descriptor,
+    };
+    let method =
+        |number, name: &str, descriptor: &str, lines: &[(u16, u16)], accesses: &[Access]| Method {
+            number: frames::MAIN.method + number,
+            name: name.into(),
+            descriptor: descriptor.into(),
+            lines: lines.to_vec(),
+            accesses: Some(accesses.to_vec()),
+        };
+    let (putfield, daload, invoke) = (0xB5, 0x31, 0xB6);
+    vec![
+        Record::Compiled(Compiled {
+            class: "acme/Main".into(),
+            source_file: Some("Main.java".into()),
+            methods: vec![
+                method(
+                    0,
+                    "main",
+                    "([Ljava/lang/String;)V",
+                    &[(0, 10)],
+                    &[access(3, invoke, None)],
+                ),
+                method(
+                    1,
+                    "run",
+                    "()V",
+                    &[(0, 19), (2, 20)],
+                    &[access(4, invoke, None)],
+                ),
+            ],
+        }),
+        Record::Compiled(Compiled {
+            class: "acme/Ledger".into(),
+            source_file: Some("Ledger.java".into()),
+            methods: vec![
+                method(
+                    2,
+                    "post",
+                    "(J)V",
+                    &[(0, 41), (8, 43)],
+                    &[
+                        access(5, putfield, Some(b'J')),
+                        access(12, putfield, Some(b'J')),
+                    ],
+                ),
+                method(
+                    3,
+                    "sum",
+                    "()D",
+                    &[(0, 52), (8, 53)],
+                    &[access(7, daload, None)],
+                ),
+            ],
+        }),
+    ]
+}
+
+/// A sample with the callers `main` and `run`.
+pub fn sample(kind: Asked, first: Frame, second: Frame) -> Sample {
+    let below = |leaf| vec![frames::MAIN, frames::RUN, leaf];
+    let (width, element, code) = match kind {
+        // movsd xmm0, [rax+rcx*8+0x10]
+        Asked::SilentLoad => (8, Element::F64, vec![0xF2, 0x0F, 0x10, 0x44, 0xC8, 0x10]),
+        // mov [rax+0x10], rcx
+        Asked::DeadStore | Asked::SilentStore => (8, Element::Bits, vec![0x48, 0x89, 0x48, 0x10]),
+    };
+    Sample {
+        width,
+        element,
+        instructions: [code.clone(), code],
+        ..Sample::new(kind, below(first), below(second))
+    }
+}
+
+/// Samples of a program that posts to a ledger and sums it up: `dead` times line 41 of `post` stores what line 43 overwrites, 10 times it does not; 30 of 40 loads in `sum` are silent;
+/// 5 silent stores of new objects; 7 watches lost to collections; 100 ticks in the interpreter.
+pub fn ledger_samples(dead: usize) -> Samples {
+    let mut all = Samples::new(
+        Capacity::new(256, 64).expect("powers of two"),
+        Source::Software,
+    );
+    all.missed(Miss::NotCompiled, 100);
+    let mut add = |times: usize, ended: Ended, initialising: bool, of: Sample| {
+        let of = Sample {
+            ended,
+            initialising,
+            ..of
+        };
+        (0..times).for_each(|_| all.add(&of));
+    };
+    use frames::{ADD, LOAD, STORE, STORE_AGAIN, UNNAMED};
+    add(
+        dead,
+        Ended::Wasteful,
+        false,
+        sample(Asked::DeadStore, STORE, STORE_AGAIN),
+    );
+    add(
+        10,
+        Ended::Useful,
+        false,
+        sample(Asked::DeadStore, STORE, STORE_AGAIN),
+    );
+    add(
+        25,
+        Ended::Wasteful,
+        false,
+        sample(Asked::SilentLoad, LOAD, LOAD),
+    );
+    add(
+        4,
+        Ended::Wasteful,
+        false,
+        sample(Asked::SilentLoad, LOAD, ADD),
+    );
+    add(
+        1,
+        Ended::Wasteful,
+        false,
+        sample(Asked::SilentLoad, LOAD, UNNAMED),
+    );
+    add(
+        10,
+        Ended::Useful,
+        false,
+        sample(Asked::SilentLoad, LOAD, LOAD),
+    );
+    add(
+        5,
+        Ended::Wasteful,
+        true,
+        sample(Asked::SilentStore, STORE, STORE),
+    );
+    add(7, Ended::Lost, false, sample(Asked::SilentLoad, LOAD, LOAD));
+    all
+}
+
+/// Writes the spool of such a program into `dir`, as a JVM that ended in order.
+pub fn ledger(dir: &Path, dead: usize) {
+    let mut records = vec![Record::Notice("samples come from ticks of CPU time".into())];
+    records.extend(ledger_methods());
+    records.push(Record::Ended {
+        at_ms: target().started + 12_345,
+    });
+    spool(dir, software(), &records, &ledger_samples(dead));
 }
