@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// How far a measured share may be from the true one, in points.
 pub const WITHIN: f64 = 5.0;
 /// Answers that are needed where the share is nothing or all.
-const NEEDED: u64 = 200;
+const NEEDED: u64 = 100;
 /// Answers that are needed elsewhere: five points are then five standard deviations of a share of one half.
 const NEEDED_FOR_A_HALF: u64 = 2500;
 

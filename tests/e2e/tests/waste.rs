@@ -10,7 +10,7 @@ use std::process::Command;
 /// Ticks for each second of CPU time: many, as it is the answers that count here, not what they cost.
 const RATE: &str = "10000";
 /// Rounds of the first run; each further one has [`MORE`] times as many.
-const ROUNDS: u32 = 2_000_000;
+const ROUNDS: u32 = 4_000_000;
 const MORE: u32 = 3;
 /// A machine that is so slow that this many runs are not enough is told so.
 const RUNS: u32 = 3;

@@ -18,7 +18,7 @@ public final class All {
         Program[][] sure = {LongField.SURE, DoubleArray.SURE, IntLoop.SURE, ByteArray.SURE, Reference.SURE, Classes.SURE};
         Program[][] half = {LongField.HALF, DoubleArray.HALF, IntLoop.HALF, ByteArray.HALF, Reference.HALF, Classes.HALF};
         // A share of one half takes more samples to know than one of nothing or all.
-        System.out.println(run(sure, rounds) * 31 + run(half, rounds * 8));
+        System.out.println(run(sure, rounds * 3) * 31 + run(half, rounds * 8));
     }
 
     private static long run(Program[][] suites, int rounds) {

@@ -20,8 +20,7 @@ final class IntLoop {
         }
     }
 
-    static long dead100(int all) {
-        int rounds = all / 16;
+    static long dead100(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -46,8 +45,7 @@ final class IntLoop {
         return sum;
     }
 
-    static long dead0(int all) {
-        int rounds = all / 16;
+    static long dead0(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -72,8 +70,7 @@ final class IntLoop {
         return sum;
     }
 
-    static long dead50(int all) {
-        int rounds = all / 16;
+    static long dead50(int rounds) {
         int[] a = new int[64];
         int[] c = new int[64];
         long sum = 0;
@@ -91,8 +88,7 @@ final class IntLoop {
         }
     }
 
-    static long silentStore100(int all) {
-        int rounds = all / 16;
+    static long silentStore100(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -108,8 +104,7 @@ final class IntLoop {
         }
     }
 
-    static long silentStore0(int all) {
-        int rounds = all / 16;
+    static long silentStore0(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -125,8 +120,7 @@ final class IntLoop {
         }
     }
 
-    static long silentStore50(int all) {
-        int rounds = all / 16;
+    static long silentStore50(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -144,8 +138,7 @@ final class IntLoop {
         return sum;
     }
 
-    static long silentLoad100(int all) {
-        int rounds = all / 16;
+    static long silentLoad100(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -169,8 +162,7 @@ final class IntLoop {
         }
     }
 
-    static long silentLoad0(int all) {
-        int rounds = all / 16;
+    static long silentLoad0(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {
@@ -195,8 +187,7 @@ final class IntLoop {
         }
     }
 
-    static long silentLoad50(int all) {
-        int rounds = all / 16;
+    static long silentLoad50(int rounds) {
         int[] a = new int[64];
         long sum = 0;
         for (int i = 0; i < rounds; i++) {

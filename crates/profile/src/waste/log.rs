@@ -6,7 +6,7 @@ use std::path::Path;
 
 use borescope_spool::log::LogReader;
 use borescope_spool::meta::Record;
-use borescope_spool::waste::{Compiled, Method, Waste};
+use borescope_spool::waste::{Access, Compiled, Method, Waste};
 use borescope_waste::Frame;
 use borescope_waste::analysis::bytecode;
 use borescope_waste::handler::watches::Shape;
@@ -105,40 +105,66 @@ impl Log {
         let Some(named) = self.methods.get(&frame.method) else {
             return What::Unnamed;
         };
-        let before = named
-            .method
-            .lines
-            .iter()
-            .filter(|(bci, _)| i32::from(*bci) <= frame.bci);
+        let lines = &named.method.lines;
+        let before = lines.iter().filter(|(bci, _)| i32::from(*bci) <= frame.bci);
+        // Without an index it is the method's entry for the compiler: the first line is near.
+        let line = match frame.bci {
+            0.. => before.max_by_key(|(bci, _)| *bci),
+            _ => lines.iter().min_by_key(|(bci, _)| *bci),
+        };
         let place = Place {
             class: class_name(&named.class),
             method: named.method.name.clone(),
             descriptor: named.method.descriptor.clone(),
             source_file: named.source_file.clone(),
-            line: before
-                .max_by_key(|(bci, _)| *bci)
-                .map_or(0, |(_, line)| *line),
+            line: line.map_or(0, |(_, line)| *line),
         };
         What::At(place, frame.bci)
     }
 
+    /// Where an access was made that the compiler's notes place at `frame`: another place of the method if the bytecode there cannot do it and only one of the
+    /// method can.
+    pub(super) fn refined(&self, frame: Frame, shape: &Shape) -> Frame {
+        let Some(accesses) = self.accesses(frame) else {
+            return frame;
+        };
+        let fits = |access: &&Access| bytecode::fits(access.opcode, access.descriptor, shape);
+        let mut here = accesses
+            .iter()
+            .filter(|one| i32::from(one.bci) == frame.bci);
+        if here.any(|access| fits(&access)) {
+            return frame;
+        }
+        // Calls fit everything: what they call is inlined, and has frames of its own.
+        let mut able = accesses
+            .iter()
+            .filter(fits)
+            .filter(|access| value_of(access.opcode, access.descriptor).is_some());
+        match (able.next(), able.next()) {
+            (Some(only), None) => Frame {
+                bci: only.bci.into(),
+                ..frame
+            },
+            _ => frame,
+        }
+    }
+
+    fn accesses(&self, frame: Frame) -> Option<&[Access]> {
+        self.methods.get(&frame.method)?.method.accesses.as_deref()
+    }
+
     /// What the bytecode of a frame says of an access that was made there: the type of the value, and whether it cannot have made it.
     pub(super) fn access(&self, frame: Frame, shape: &Shape) -> (Option<String>, Option<bool>) {
-        let known = self.methods.get(&frame.method);
-        let bci = u16::try_from(frame.bci).ok();
-        let (Some(accesses), Some(bci)) =
-            (known.and_then(|named| named.method.accesses.as_ref()), bci)
-        else {
+        let Some(accesses) = self.accesses(frame) else {
             return (None, None);
         };
-        let Some(access) = accesses.iter().find(|access| access.bci == bci) else {
+        let mut all = accesses.iter();
+        let Some(access) = all.find(|access| i32::from(access.bci) == frame.bci) else {
             return (None, Some(true));
         };
         let fits = bytecode::fits(access.opcode, access.descriptor, shape);
-        let ty = fits
-            .then(|| type_of(access.opcode, access.descriptor))
-            .flatten();
-        (ty.map(str::to_owned), Some(!fits))
+        let ty = value_of(access.opcode, access.descriptor).filter(|_| fits);
+        (ty.and_then(type_name).map(str::to_owned), Some(!fits))
     }
 }
 
@@ -155,14 +181,17 @@ fn named(compiled: Compiled, methods: &mut HashMap<u64, Named>) {
     }
 }
 
-/// The type of the value that a bytecode loads or stores (JVMS 17, chapter 6).
-fn type_of(opcode: u8, descriptor: Option<u8>) -> Option<&'static str> {
-    let value = match opcode {
-        0x2E..=0x35 => b"IJFDLBCS"[usize::from(opcode - 0x2E)],
-        0x4F..=0x56 => b"IJFDLBCS"[usize::from(opcode - 0x4F)],
-        0xB2..=0xB5 => descriptor?,
-        _ => return None,
-    };
+/// What a bytecode loads or stores, as the first character of a descriptor, `?` = the constant pool would tell; `None` = neither (JVMS 17, chapter 6).
+fn value_of(opcode: u8, descriptor: Option<u8>) -> Option<u8> {
+    match opcode {
+        0x2E..=0x35 => Some(b"IJFDLBCS"[usize::from(opcode - 0x2E)]),
+        0x4F..=0x56 => Some(b"IJFDLBCS"[usize::from(opcode - 0x4F)]),
+        0xB2..=0xB5 => Some(descriptor.unwrap_or(b'?')),
+        _ => None,
+    }
+}
+
+fn type_name(value: u8) -> Option<&'static str> {
     Some(match value {
         b'Z' => "boolean",
         b'B' => "byte",

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use borescope_spool::waste::{FILE, Read, read};
 use borescope_waste::analysis::accounts::Accounts;
-use borescope_waste::{Counter, Frame, Waste};
+use borescope_waste::handler::watches::Shape;
+use borescope_waste::{Counter, Waste};
 
 use super::log::Log;
 use super::tables::{self, CONTEXTS, PAIRS};
@@ -32,8 +33,9 @@ pub fn seal(spool: &Path, out: &Path, existing: Existing) -> Result<Manifest, Er
 }
 
 fn write(log: &Log, table: &Read, dir: &Path) -> Result<Manifest, Error> {
-    let (contexts, number_of) = contexts(log, table);
-    let pairs = pairs(log, table, &number_of);
+    let mut tree = Tree::of(log, table);
+    let pairs = pairs(log, table, &mut tree);
+    let contexts = tree.contexts;
     let create = |name: &str, schema| TableWriter::create(dir.join(name), schema);
     let mut of_contexts = create("contexts.parquet", CONTEXTS)?;
     for (number, context) in (1..).zip(&contexts) {
@@ -60,51 +62,88 @@ fn write(log: &Log, table: &Read, dir: &Path) -> Result<Manifest, Error> {
     Ok(manifest)
 }
 
-/// The contexts by name, and for each node of the table's tree the number of its context. Several nodes may have one: methods of classes of one name.
-fn contexts(log: &Log, table: &Read) -> (Vec<Context>, Vec<Option<u32>>) {
-    let tree = &table.profile.contexts;
-    let mut contexts: Vec<Context> = Vec::new();
-    let mut known: HashMap<(Option<u32>, What), u32> = HashMap::new();
-    let mut number_of: Vec<Option<u32>> = vec![None; tree.len()];
-    for node in 1..tree.len() {
-        // A caller's node is below.
-        let Some((parent, frame)) = u32::try_from(node).ok().and_then(|node| tree.node(node))
-        else {
-            continue;
-        };
-        let caller = number_of.get(parent as usize).copied().flatten();
-        let what = log.what(frame);
-        let next = contexts.len() as u32 + 1;
-        let number = *known.entry((caller, what.clone())).or_insert(next);
-        if number == next {
-            contexts.push(Context { caller, what });
-        }
-        number_of[node] = Some(number);
-    }
-    (contexts, number_of)
+/// The contexts by name. Several nodes of the table's tree may be one: methods of classes of one name.
+struct Tree {
+    contexts: Vec<Context>,
+    known: HashMap<(Option<u32>, What), u32>,
+    /// For each node of the table's tree, its context.
+    number_of: Vec<Option<u32>>,
 }
 
-fn pairs(log: &Log, table: &Read, number_of: &[Option<u32>]) -> Vec<Pair> {
-    let profile = &table.profile;
-    let number = |node: u32| number_of.get(node as usize).copied().flatten().unwrap_or(0);
-    let mut sums: BTreeMap<borescope_waste::Pair, Pair> = BTreeMap::new();
-    for (pair, &count) in &profile.pairs {
-        let leaf = |node| profile.contexts.leaf(node).unwrap_or(Frame::UNKNOWN);
-        let (first, first_doubtful) = log.access(leaf(pair.first), &pair.detail.first);
-        let (second, second_doubtful) = match pair.wasteful {
-            true => log.access(leaf(pair.second), &pair.detail.second),
-            false => (None, None),
+impl Tree {
+    fn of(log: &Log, table: &Read) -> Tree {
+        let nodes = &table.profile.contexts;
+        let mut tree = Tree {
+            contexts: Vec::new(),
+            known: HashMap::new(),
+            number_of: vec![None; nodes.len()],
         };
+        for node in 1..nodes.len() {
+            // A caller's node is below.
+            let Some((parent, frame)) = u32::try_from(node).ok().and_then(|node| nodes.node(node))
+            else {
+                continue;
+            };
+            let caller = tree.number(parent);
+            tree.number_of[node] = Some(tree.intern(caller, log.what(frame)));
+        }
+        tree
+    }
+
+    fn number(&self, node: u32) -> Option<u32> {
+        self.number_of.get(node as usize).copied().flatten()
+    }
+
+    fn intern(&mut self, caller: Option<u32>, what: What) -> u32 {
+        let next = self.contexts.len() as u32 + 1;
+        let number = *self.known.entry((caller, what.clone())).or_insert(next);
+        if number == next {
+            self.contexts.push(Context { caller, what });
+        }
+        number
+    }
+}
+
+/// A side of a pair: its context, type of the value, and whether the line is doubtful.
+fn side(
+    log: &Log,
+    table: &Read,
+    tree: &mut Tree,
+    node: u32,
+    shape: &Shape,
+) -> (u32, Option<String>, Option<bool>) {
+    let Some((parent, leaf)) = table.profile.contexts.node(node) else {
+        return (0, None, None);
+    };
+    let better = log.refined(leaf, shape);
+    let number = match better == leaf {
+        true => tree.number(node).unwrap_or(0),
+        false => {
+            let caller = tree.number(parent);
+            tree.intern(caller, log.what(better))
+        }
+    };
+    let (ty, doubtful) = log.access(better, shape);
+    (number, ty, doubtful)
+}
+
+fn pairs(log: &Log, table: &Read, tree: &mut Tree) -> Vec<Pair> {
+    let mut sums: BTreeMap<borescope_waste::Pair, Pair> = BTreeMap::new();
+    for (pair, &count) in &table.profile.pairs {
+        let detail = &pair.detail;
+        let first = side(log, table, tree, pair.first, &detail.first);
+        // There is none where it is no waste.
+        let second = side(log, table, tree, pair.second, &detail.second);
         let key = borescope_waste::Pair {
-            first: number(pair.first),
-            second: number(pair.second),
+            first: first.0,
+            second: second.0,
             ..*pair
         };
         let row = sums.entry(key).or_insert(Pair {
             pair: key,
             count: 0,
-            types: [first, second],
-            doubtful: [first_doubtful, second_doubtful],
+            types: [first.1, second.1],
+            doubtful: [first.2, second.2],
         });
         row.count = row.count.saturating_add(count);
     }
