@@ -18,6 +18,8 @@ pub struct Declaring {
     pub class: String,
     /// SourceFile attribute.
     pub source_file: Option<String>,
+    /// Its constant pool as it stands in a class file, without the number of entries; empty if the JVM does not tell.
+    pub constants: Vec<u8>,
 }
 
 /// A method.
@@ -67,14 +69,32 @@ impl Jvmti {
             let rc = call!(self.0, sys::jvmti::GET_SOURCE_FILE_NAME, (JObject, *mut *mut c_char) -> c_int, class, &mut out);
             let source_file = (rc == 0).then(|| self.take_string(out));
             let signature = self.signature(class);
+            let constants = self.constants(class);
             jni.forget(class);
             let signature = signature?;
             Some(Declaring {
+                constants,
                 class: crate::vm::class_name(&signature)
                     .unwrap_or(&signature)
                     .to_owned(),
                 source_file,
             })
+        }
+    }
+
+    fn constants(self, class: JObject) -> Vec<u8> {
+        let (mut count, mut n): (c_int, c_int) = (0, 0);
+        let mut bytes: *mut c_uchar = null_mut();
+        // SAFETY: arguments as GetConstantPool asks; the bytes are copied before they are given back.
+        unsafe {
+            let rc = call!(self.0, sys::jvmti::GET_CONSTANT_POOL, (JObject, *mut c_int, *mut c_int, *mut *mut c_uchar) -> c_int,
+                class, &mut count, &mut n, &mut bytes);
+            if rc != 0 || bytes.is_null() {
+                return Vec::new();
+            }
+            let copy = std::slice::from_raw_parts(bytes, n as usize).to_vec();
+            self.free(bytes);
+            copy
         }
     }
 

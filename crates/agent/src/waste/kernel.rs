@@ -5,6 +5,7 @@ use super::Cannot;
 use std::ffi::{c_int, c_long, c_void};
 use std::fs;
 use std::io;
+use std::sync::atomic::AtomicU64;
 
 /// `perf_event_attr` up to `sig_data` (linux/perf_event.h, PERF_ATTR_SIZE_VER7; kernel 5.13).
 #[derive(Default)]
@@ -221,23 +222,25 @@ pub fn most_files() -> u64 {
     }
 }
 
+/// A word that nothing touches while it has a breakpoint.
+static PROBED: AtomicU64 = AtomicU64::new(7);
+
 /// What this machine lets us have: the number of debug registers, or why the lens cannot work. On the calling thread; nothing stays open.
 pub fn probe(rate: u32, signal: c_int) -> Result<usize, Cannot> {
     let clock =
         Event::clock(rate, signal, thread_id()).map_err(|code| denied(code, "the clock"))?;
     clock.close();
-    let word = 7u64;
-    if peek((&raw const word) as u64, 8) != Some(7) {
+    let word = (&raw const PROBED) as u64;
+    if peek(word, 8) != Some(7) {
         return Err(Cannot::new(
             "this container does not let a process read its own memory by process_vm_readv",
             "allow it in the seccomp profile",
         ));
     }
-    let place = Break::ReadWrite((&raw const word) as u64 & !7, 8);
     let mut open = Vec::new();
     let mut refused = 0;
     while open.len() < 4 {
-        // Never met: nobody touches the word but for the stack of this function, and the event is closed at once.
+        // Nothing runs there.
         match Event::break_on(Break::Execute(1), 0) {
             Ok(event) => open.push(event),
             Err(code) => {
@@ -258,16 +261,12 @@ pub fn probe(rate: u32, signal: c_int) -> Result<usize, Cannot> {
         ));
     }
     // Data breakpoints are not a given where those of execution are.
-    match Event::break_on(place, 0).map(Event::rest_and_close) {
-        Ok(()) => Ok(registers),
+    match Event::break_on(Break::ReadWrite(word, 8), 0) {
+        Ok(event) => {
+            event.close();
+            Ok(registers)
+        }
         Err(code) => Err(denied(code, "breakpoints on data")),
-    }
-}
-
-impl Event {
-    fn rest_and_close(self) {
-        self.rest();
-        self.close();
     }
 }
 

@@ -95,6 +95,7 @@ pub fn start(jvmti: Jvmti, options: Options) -> Result<(), String> {
         capability::GET_SOURCE_FILE_NAME,
         capability::GET_LINE_NUMBERS,
         capability::GET_BYTECODES,
+        capability::GET_CONSTANT_POOL,
     ];
     if !jvmti.add_capabilities(&wanted) {
         return Err(
