@@ -22,9 +22,12 @@ struct Attr {
     bp_type: u32,
     bp_addr: u64,
     bp_len: u64,
-    unused: [u64; 7],
+    unused: [u64; 6],
     sig_data: u64,
 }
+
+// Where the kernel looks for it.
+const _: () = assert!(size_of::<Attr>() == 128 && std::mem::offset_of!(Attr, sig_data) == 120);
 
 const SOFTWARE: u32 = 1;
 const BREAKPOINT: u32 = 5;
@@ -136,12 +139,12 @@ impl Event {
     /// Gives it back. Not used again.
     pub fn close(self) {
         // SAFETY: the descriptor is ours and not used again.
-        unsafe { libc::syscall(libc::SYS_close, self.0) };
+        unsafe { libc::syscall(libc::SYS_close, c_long::from(self.0)) };
     }
 
     fn ioctl(self, request: u64, argument: u64) -> bool {
         // SAFETY: requests of perf events with the arguments that they take; a pointer among them is to a whole attribute.
-        unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, argument) == 0 }
+        unsafe { libc::syscall(libc::SYS_ioctl, c_long::from(self.0), request, argument) == 0 }
     }
 }
 
@@ -151,9 +154,9 @@ fn open(attr: &Attr) -> Result<Event, c_int> {
         libc::syscall(
             libc::SYS_perf_event_open,
             attr as *const Attr,
-            0,
-            -1,
-            -1,
+            0 as c_long,
+            -1 as c_long,
+            -1 as c_long,
             CLOSE_ON_EXEC,
         )
     };
@@ -198,12 +201,12 @@ pub fn peek(address: u64, bytes: usize) -> Option<u64> {
     let copied = unsafe {
         libc::syscall(
             libc::SYS_process_vm_readv,
-            libc::getpid(),
+            c_long::from(libc::getpid()),
             &raw const local,
-            1,
+            1usize,
             &raw const remote,
-            1,
-            0,
+            1usize,
+            0usize,
         )
     };
     (copied == bytes as c_long).then(|| u64::from_le_bytes(word))

@@ -4,7 +4,7 @@
 use super::handler;
 use super::kernel::keeping_errno;
 use borescope_waste::Registers;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::sync::OnceLock;
@@ -136,9 +136,9 @@ fn pass_on(
                 libc::sigaction(signal, before, std::ptr::null_mut());
                 libc::syscall(
                     libc::SYS_tgkill,
-                    libc::getpid(),
-                    super::kernel::thread_id(),
-                    signal,
+                    c_long::from(libc::getpid()),
+                    c_long::from(super::kernel::thread_id()),
+                    c_long::from(signal),
                 );
             }
             handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
