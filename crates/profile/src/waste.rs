@@ -116,9 +116,8 @@ impl Manifest {
 
     /// The source; one of an unknown name is taken for the software one.
     pub fn source(&self) -> Source {
-        let all = Source::ALL.into_iter();
-        all.filter(|source| source.name() == self.source)
-            .last()
+        let mut all = Source::ALL.into_iter();
+        all.find(|source| source.name() == self.source)
             .unwrap_or(Source::Software)
     }
 }
