@@ -28,6 +28,8 @@ const STOPS: u32 = 8;
 const SKIP: u64 = 4;
 /// Pieces of code that it may go through between two breakpoints.
 const PIECES: usize = 16;
+/// Ticks until registers are asked for again that could not be had.
+const PATIENCE: u32 = 256;
 /// In the data of our traps: "bors", the thread's number, the register's.
 const MARK: u64 = 0x626F_7273;
 /// The register for execution.
@@ -173,6 +175,10 @@ impl Work<'_, '_> {
         let tally = self.shared.tally();
         self.forget_moved();
         self.thread.watches.tick(&tally);
+        self.thread.patience = self.thread.patience.saturating_sub(1);
+        if self.thread.patience == 0 {
+            self.thread.watches.set_limit(self.shared.watches);
+        }
         if self.thread.seek.take().is_some() {
             // The thread never came to where the last breakpoint is.
             self.thread.watches.missed(Miss::LeftCode, &tally);
@@ -286,8 +292,10 @@ impl Work<'_, '_> {
             Watch::ahead(place, *access, before, Asked::ALL).ok_or(Some(Refusal::NotAsked))?;
         let mode = watch.mode().ok_or(Some(Refusal::NotAsked))?;
         if !self.watch(slot, place, mode) {
-            // Who held it has lost it.
+            // Who held it has lost it. If it cannot be opened, others hold the registers: those that are open have to do for a while.
             self.thread.watches.end(slot, End::Replaced, &tally);
+            self.thread.watches.set_limit(slot.max(1));
+            self.thread.patience = PATIENCE;
             return Err(Some(Refusal::NoRegister));
         }
         let mounted = self.mounted();
