@@ -28,6 +28,8 @@ const STOPS: u32 = 8;
 const SKIP: u64 = 4;
 /// Pieces of code that it may go through between two breakpoints.
 const PIECES: usize = 16;
+/// Ticks until registers are asked for again that could not be had.
+const PATIENCE: u32 = 256;
 /// In the data of our traps: "bors", the thread's number, the register's.
 const MARK: u64 = 0x626F_7273;
 /// The register for execution.
@@ -173,6 +175,10 @@ impl Work<'_, '_> {
         let tally = self.shared.tally();
         self.forget_moved();
         self.thread.watches.tick(&tally);
+        self.thread.patience = self.thread.patience.saturating_sub(1);
+        if self.thread.patience == 0 {
+            self.thread.watches.set_limit(self.shared.watches);
+        }
         if self.thread.seek.take().is_some() {
             // The thread never came to where the last breakpoint is.
             self.thread.watches.missed(Miss::LeftCode, &tally);
@@ -237,10 +243,8 @@ impl Work<'_, '_> {
                 },
                 Step::Reached(reached) => {
                     self.thread.watches.reached(&tally);
-                    if let Err(refusal) = self.sample(&reached, &blob, top, registers) {
-                        if let Some(refusal) = refusal {
-                            self.thread.watches.refuse(refusal, &tally);
-                        }
+                    if let Err(Some(refusal)) = self.sample(&reached, &blob, top, registers) {
+                        self.thread.watches.refuse(refusal, &tally);
                     }
                     return;
                 }
@@ -274,9 +278,8 @@ impl Work<'_, '_> {
             return Err(Some(Refusal::Barrier));
         }
         let slot = self.thread.watches.choose(&tally).ok_or(None)?;
-        let pc = instruction.pc() + 1;
         let mut origin = self
-            .origin(instruction, blob, pc, registers)
+            .origin(instruction, blob, registers)
             .ok_or(Some(Refusal::NoStack))?;
         let buffer = self.buffer();
         origin.initialising = Self::initialises(access, top, buffer);
@@ -286,8 +289,10 @@ impl Work<'_, '_> {
             Watch::ahead(place, *access, before, Asked::ALL).ok_or(Some(Refusal::NotAsked))?;
         let mode = watch.mode().ok_or(Some(Refusal::NotAsked))?;
         if !self.watch(slot, place, mode) {
-            // Who held it has lost it.
+            // Who held it has lost it. If it cannot be opened, others hold the registers: those that are open have to do for a while.
             self.thread.watches.end(slot, End::Replaced, &tally);
+            self.thread.watches.set_limit(slot.max(1));
+            self.thread.patience = PATIENCE;
             return Err(Some(Refusal::NoRegister));
         }
         let mounted = self.mounted();
@@ -360,7 +365,7 @@ impl Work<'_, '_> {
         // A stack is read only for what is shown with both contexts.
         let second = match seen.seen.answers().any(|answer| answer.wasteful) {
             true => self
-                .origin(&instruction, &blob, instruction.pc() + 1, &registers)
+                .origin(&instruction, &blob, &registers)
                 .unwrap_or_else(|| self.unknown(&instruction)),
             false => Origin::default(),
         };
@@ -398,31 +403,44 @@ impl Work<'_, '_> {
         Some((blob, trapped))
     }
 
-    /// Who does an access: the context of the calling thread, read at `pc`.
+    /// Who does an access: the context of the calling thread.
     fn origin(
         &mut self,
         instruction: &Instruction,
         blob: &Blob,
-        pc: u64,
         registers: &Registers,
     ) -> Option<Origin> {
         let (rsp, rbp) = (registers.general[4], registers.general[5]);
-        let (pc, sp, fp) = match blob.stub {
-            false => (pc, rsp, rbp),
+        let mut at = match blob.stub {
+            false => (instruction.pc(), rsp, rbp),
             true => self.caller_of_stub(rsp, rbp)?,
         };
-        let mut context = self.context.at(pc, sp, fp);
-        let frames = self
-            .shared
-            .vm
-            .frames(self.thread.env, &mut context, &mut self.thread.frames)
-            .ok()?;
+        let Shared { vm, table, .. } = self.shared;
+        let env = self.thread.env;
+        // HotSpot looks up the first note at or behind a program counter. C2's stand where the last instruction of a place begins, C1's where it ends
+        // (NonSafepointEmitter::observe_instruction, LIR_Assembler::process_debug_info).
+        let inside = u64::from(!vm.c2 && !blob.stub);
+        at.0 += inside;
+        let mut context = self.context.at(at.0, at.1, at.2);
+        let mut read = vm
+            .frames(env, &mut context, &mut self.thread.frames)
+            .ok()?
+            .len();
+        // No bytecode: a note of the method's entry or exit. Then the other way may tell.
+        if self.thread.frames[0].bci < 0 && !blob.stub {
+            at.0 = instruction.pc() + 1 - inside;
+            let mut context = self.context.at(at.0, at.1, at.2);
+            read = vm
+                .frames(env, &mut context, &mut self.thread.frames)
+                .ok()?
+                .len();
+        }
+        let frames = &self.thread.frames[..read];
         let frame = |f: &super::hotspot::CallFrame| {
             Frame::new(f.method as u64, f.bci).unwrap_or(Frame::UNKNOWN)
         };
         let deeper = (frames.len() == DEPTH).then_some(Frame::DEEPER);
         let leaf = frame(frames.first()?);
-        let table = &self.shared.table;
         let all = deeper.into_iter().chain(frames.iter().rev().map(frame));
         Some(Origin {
             context: table.context(all)?.node,

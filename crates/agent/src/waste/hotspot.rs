@@ -59,6 +59,8 @@ pub struct HotSpot {
     pub code: (u64, u64),
     /// Where headers are.
     pub layout: Layout,
+    /// Code that runs long is compiled by C2.
+    pub c2: bool,
     class_base: u64,
     class_shift: u32,
     compressed: bool,
@@ -103,6 +105,7 @@ impl HotSpot {
                 (false, true) => Layout::COMPRESSED,
                 (false, false) => Layout::WIDE,
             },
+            c2: flags::word_flag("TieredStopAtLevel").is_none_or(|level| level > 3),
             class_base,
             class_shift,
             compressed,

@@ -75,6 +75,8 @@ pub struct Thread {
     /// Collections that had begun when its watches were armed.
     pub generation: u64,
     pub met: [Met; 64],
+    /// Ticks for which it makes do with fewer registers.
+    pub patience: u32,
     pub frames: [CallFrame; DEPTH],
 }
 
@@ -131,6 +133,7 @@ pub fn begin(
         seek: None,
         generation: 0,
         met: [Met::default(); 64],
+        patience: 0,
         frames: [CallFrame {
             bci: 0,
             method: null_mut(),
