@@ -3,7 +3,7 @@
 use crate::jvmti::sys::JavaVm;
 use crate::jvmti::{Jni, Jvmti};
 use crate::options::{Lens, Options};
-use crate::{paths, say, sites, spool, vm::feature_version};
+use crate::{paths, say, sites, spool, vm::feature_version, waste};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -29,6 +29,7 @@ pub unsafe fn start(vm: JavaVm, text: &str) -> Result<(), String> {
     match options.lens {
         Lens::Paths => paths::start(jvmti, options),
         Lens::Sites => sites::start(jvmti, options),
+        Lens::Waste => waste::start(jvmti, options),
     }
 }
 
@@ -76,6 +77,7 @@ unsafe fn begin(vm: JavaVm, options: Options) -> Result<(), String> {
     match options.lens {
         Lens::Paths => Err("the paths lens cannot be attached in this version: start the program with it, `borescope paths -- java ...`".into()),
         Lens::Sites => sites::attach(jvmti, jni, options),
+        Lens::Waste => Err("the waste lens cannot be attached in this version: start the program with it, `borescope waste -- java ...`".into()),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The agent: `libborescope.so`, loaded into the JVM by `-agentpath`. It instruments classes as they load, gives the probes
-//! their memory, and writes down how to decode what they count or mark. One lens at a time: `paths` or `sites`. The only room of borescope with `unsafe`.
+//! their memory, and writes down how to decode what they count or mark. One lens at a time: `paths`, `sites` or `waste`. The only room of borescope with `unsafe`.
 //!
 //! Comes in: classes (ClassFileLoadHook), probe slow paths, thread ends. Goes out: a spool directory (`borescope_spool`). Must never
 //! happen here: an exception, a deadlock, a verify error or a crash in the application; when in doubt the class stays plain.
@@ -15,6 +15,7 @@ mod probes;
 mod sites;
 mod spool;
 mod vm;
+mod waste;
 
 use jvmti::sys::JavaVm;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -1,4 +1,5 @@
-//! Options of the agent: `-agentpath:libborescope.so=lens=paths,k=4,out=DIR,include=com.acme.*;org.x.*`, or `lens=sites,out=DIR`.
+//! Options of the agent: `-agentpath:libborescope.so=lens=paths,k=4,out=DIR,include=com.acme.*;org.x.*`, or `lens=sites,out=DIR`,
+//! or `lens=waste,out=DIR,rate=100`.
 //!
 //! Comma-separated `key=value`; lists use `;`; `%XX` stands for any byte (so values may hold commas).
 
@@ -26,6 +27,18 @@ pub enum Lens {
     Paths,
     /// Where live objects were allocated.
     Sites,
+    /// Which loads and stores do no useful work.
+    Waste,
+}
+
+impl Lens {
+    fn name(self) -> &'static str {
+        match self {
+            Lens::Paths => "paths",
+            Lens::Sites => "sites",
+            Lens::Waste => "waste",
+        }
+    }
 }
 
 /// How numbers of allocation sites stand in headers (docs/sites-numbering.md).
@@ -67,6 +80,8 @@ pub struct Options {
     pub lens: Lens,
     /// Options of the sites lens.
     pub sites: Sites,
+    /// Options of the waste lens.
+    pub waste: crate::waste::Settings,
     /// Length of the longest path sequence counted.
     pub k: u32,
     /// Counting engine.
@@ -105,6 +120,7 @@ impl Options {
                 every: None,
                 trace: false,
             },
+            waste: crate::waste::Settings::default(),
             k: 4,
             engine: Engine::Automaton,
             out: String::new(),
@@ -118,7 +134,7 @@ impl Options {
             seed: None,
         };
         // What only one lens knows, as far as it was given.
-        let (mut of_paths, mut of_sites) = (None, None);
+        let (mut of_paths, mut of_sites, mut of_waste) = (None, None, None);
         for part in text.split(',').filter(|p| !p.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
@@ -128,9 +144,11 @@ impl Options {
                 "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" | "trace" => {
                     of_sites = Some(key);
                 }
+                "rate" | "tolerance" | "watches" => of_waste = Some(key),
                 _ => {}
             }
             match key {
+                "rate" | "tolerance" | "watches" => o.waste.set(key, value)?,
                 "lens" => o.lens = lens(&decode(value)?)?,
                 "k" => {
                     o.k = value
@@ -219,23 +237,24 @@ impl Options {
                 _ => {
                     return Err(format!(
                         "unknown agent option `{key}`; known: lens, out, include, exclude; lens=paths: k, engine, branches, straight, memory, rows, burst, seed; \
-                         lens=sites: jdk, attribute, objects, gc, every, mode, trace"
+                         lens=sites: jdk, attribute, objects, gc, every, mode, trace; lens=waste: rate, tolerance, watches"
                     ));
                 }
             }
         }
-        match (o.lens, of_paths, of_sites) {
-            (Lens::Sites, Some(key), _) => {
+        let owned = [
+            (Lens::Paths, of_paths),
+            (Lens::Sites, of_sites),
+            (Lens::Waste, of_waste),
+        ];
+        for (of, key) in owned {
+            if let Some(key) = key.filter(|_| of != o.lens) {
                 return Err(format!(
-                    "`{key}` is an option of lens=paths, not of lens=sites"
+                    "`{key}` is an option of lens={}, not of lens={}",
+                    of.name(),
+                    o.lens.name()
                 ));
             }
-            (Lens::Paths, _, Some(key)) => {
-                return Err(format!(
-                    "`{key}` is an option of lens=sites, not of lens=paths"
-                ));
-            }
-            _ => {}
         }
         if o.one_in.is_some() && o.engine != Engine::Automaton {
             return Err("burst needs the automaton engine".into());
@@ -265,11 +284,12 @@ fn lens(value: &str) -> Result<Lens, String> {
     match value {
         "paths" => Ok(Lens::Paths),
         "sites" => Ok(Lens::Sites),
+        "waste" => Ok(Lens::Waste),
         _ if value.contains([',', '+', ';']) => Err(format!(
-            "one lens at a time: lens=paths or lens=sites, not `{value}`"
+            "one lens at a time: lens=paths, lens=sites or lens=waste, not `{value}`"
         )),
         _ => Err(format!(
-            "unknown lens `{value}`; this version has lens=paths and lens=sites"
+            "unknown lens `{value}`; this version has lens=paths, lens=sites and lens=waste"
         )),
     }
 }
@@ -365,7 +385,13 @@ mod tests {
             ("k=0", "1 to 64"),
             ("k=65", "1 to 64"),
             ("engine=fast", "fast"),
-            ("lens=waste", "lens=paths and lens=sites"),
+            ("lens=heat", "lens=paths, lens=sites and lens=waste"),
+            ("lens=waste,k=4", "lens=paths"),
+            ("lens=waste,rate=0", "1 to 10000"),
+            ("lens=waste,tolerance=1", "below 1"),
+            ("lens=waste,tolerance=NaN", "below 1"),
+            ("lens=waste,watches=4", "1 to 3"),
+            ("rate=10", "lens=waste"),
             ("lens=paths+sites", "one lens at a time"),
             ("lens=sites,k=4", "lens=paths"),
             ("jdk=1", "lens=sites"),

@@ -3,7 +3,7 @@
 //! Options are `key=value` separated by commas; globs within a value are separated by semicolons. So commas, semicolons, percent
 //! signs, blanks, quotes (which HotSpot strips from JAVA_TOOL_OPTIONS) and all that is not printable ASCII are written `%XX`.
 
-use crate::args::{SiteOptions, YesNo};
+use crate::args::{SiteOptions, WasteOptions, YesNo};
 use crate::failure::{Result, cannot};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -129,6 +129,17 @@ pub fn sites(out: &Path, o: &SiteOptions) -> String {
     s
 }
 
+/// The options of the lens waste.
+pub fn waste(out: &Path, o: &WasteOptions) -> String {
+    format!(
+        "lens=waste,out={},rate={},tolerance=0.{:06},watches={}",
+        escape(out.as_os_str()),
+        o.rate,
+        o.tolerance,
+        o.watches
+    )
+}
+
 fn write_globs(s: &mut String, include: &[String], exclude: &[String]) {
     for (key, globs) in [("include", include), ("exclude", exclude)] {
         if !globs.is_empty() {
@@ -223,6 +234,14 @@ mod tests {
         assert_eq!(
             o.encode(),
             "lens=paths,k=4,engine=automaton,out=/tmp/a%20b%2C100%25,branches=split,straight=1,rows=100,burst=64"
+        );
+    }
+
+    #[test]
+    fn options_of_the_waste_lens() {
+        assert_eq!(
+            waste(Path::new("/tmp/a,b"), &WasteOptions::default()),
+            "lens=waste,out=/tmp/a%2Cb,rate=100,tolerance=0.010000,watches=3"
         );
     }
 

@@ -8,9 +8,11 @@ use time::time;
 mod attach;
 mod sites;
 mod time;
+mod waste;
 
 pub use attach::{AttachArgs, DetachArgs, Lens};
 pub use sites::{DiffArgs, SiteOptions, SitesArgs, SnapshotArgs, YesNo};
+pub use waste::{WasteArgs, WasteOptions};
 
 /// What each page of help ends with.
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be done here (no JDK, no permission, unsupported JVM);
@@ -21,15 +23,17 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be 
 #[command(
     name = "borescope",
     version,
-    about = "Looks into Java programs on stock JVMs: exact path profiles of their methods, and which line allocated each live object",
+    about = "Looks into Java programs on stock JVMs: exact path profiles of their methods, which line allocated each live object, and which memory operations did no useful work",
     long_about = "Looks into Java programs on stock HotSpot (JDK 17 and newer, Linux x86-64) without a change to them: an agent instruments class \
         files as they are loaded.\n\n\
         `paths` counts, exactly, which control-flow paths each method takes and which sequences of up to k paths follow one another from \
-        iteration to iteration. `sites` tells of every live object which line allocated it, and which lines keep allocating what stays.",
+        iteration to iteration. `sites` tells of every live object which line allocated it, and which lines keep allocating what stays. `waste` samples loads and stores of the compiled code and tells \
+        which pairs of lines read or write memory to no use.",
     after_help = "Start here:
   borescope demo                             profile a small bundled program
   borescope paths -- java -jar app.jar       which paths do my methods take?
   borescope sites -- java -jar app.jar       which lines allocated what is alive?
+  borescope waste -- java -jar app.jar       which loads and stores are useless?
   borescope doctor                           if something does not work
   borescope paths -k 8 --include 'com.acme.*' -- java -jar app.jar
   borescope report borescope-20260131-120000.borescope --method 'Scanner.*'
@@ -93,6 +97,29 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     )]
     Sites(SitesArgs),
 
+    /// Run a program and find loads and stores that did no useful work
+    #[command(
+        long_about = "Runs a program and finds memory operations of its compiled code that did no useful work, and the two lines that cause each: values that are \
+            overwritten before anything reads them (dead stores), stores of the value that is already there (silent stores), and loads of a value that was \
+            loaded before and has not changed (silent loads).\n\n\
+            It samples: now and then it takes one access of a thread, watches the place with a debug register of the processor, and looks at what the thread does \
+            there next. Nothing is instrumented. Shares are estimates, of sampled CPU time. Interpreted code is not measured.\n\n\
+            The command after `--` is `java ...` or anything that starts JVMs, as with `borescope paths`. The program keeps its standard \
+            streams, its signals and its exit code.",
+        after_help = "Examples:
+  borescope waste -- java -jar app.jar
+  borescope waste --rate 1000 -o run1 -- java -jar app.jar        more samples of a short run
+  borescope report run1 --source src/main/java --contexts         with source text and who called
+  borescope report run1 --format collapsed | flamegraph.pl        calling contexts as a flame graph
+  borescope diff run1 run2                                        what did the fix change?
+
+Without this command (containers, servers): java -agentpath:/path/libborescope.so=lens=waste,out=DIR ...; then `borescope report DIR`.
+
+Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command line; 2 cannot be done here (debug registers or perf_event denied: the \
+agent says which and how to mend it; the program ran without it, and 2 replaces only its exit code 0)."
+    )]
+    Waste(WasteArgs),
+
     /// Take a snapshot of a JVM that runs under `sites`
     #[command(
         long_about = "Takes a snapshot of the heap of a JVM that runs under `borescope sites`: which line allocated each object that is alive \
@@ -131,14 +158,15 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     )]
     Detach(DetachArgs),
 
-    /// Compare two snapshots: which lines grew?
+    /// Compare two snapshots: which lines grew? Or two profiles of `waste`: what did a fix change?
     #[command(
         long_about = "Compares two snapshots, of one profile of `sites` or of two: which lines of the application have more live objects than \
-            before. Lines are compared by class, method and line number: compare runs of the same build.",
+            before. Lines are compared by class, method and line number: compare runs of the same build.\n\n\
+            Of two profiles of `waste`: which pairs are gone, new, more or less. These are compared by methods, since a fix moves lines.",
         after_help = format!("Examples:
   borescope diff run1                      the first snapshot and the last
   borescope diff run1 --from 2 --to 5
-  borescope diff run1 run2                 the last snapshots of two runs
+  borescope diff run1 run2                 the last snapshots of two runs, or two runs of `waste`
 
 {EXIT_CODES}")
     )]
@@ -147,7 +175,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     /// Show a profile
     #[command(
         long_about = "Shows a profile. Of `paths`: the hottest methods first, their chains of paths across iterations in source lines, then detail. Of \
-            `sites`: the lines whose live objects grew most, and those that hold most.\n\n\
+            `sites`: the lines whose live objects grew most, and those that hold most. Of `waste`: the pairs of lines whose memory operations could be saved.\n\n\
             A directory that a killed borescope or JVM left behind is completed (sealed) first; nothing that was counted is lost. \
             Of a JVM that still runs, the report shows what it has counted so far.",
         after_help = format!("Examples:
@@ -182,7 +210,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
     /// Complete a profile from what an agent counted
     #[command(
         long_about = "Completes a profile from what an agent counted: turns a spool directory (DIR/.spool/PID, made by the agent) into a \
-            profile (Parquet files and a manifest). `paths`, `sites` and `report` do this by themselves; the spool stays.",
+            profile (Parquet files and a manifest). `paths`, `sites`, `waste` and `report` do this by themselves; the spool stays.",
         after_help = format!("Example:
   borescope seal run1/.spool/4711 -o run1-4711
 
@@ -327,11 +355,11 @@ pub enum View {
     Text,
     /// For tools: one JSON object
     Json,
-    /// For people, in a browser: one page that needs nothing else, of at most 5 MB
+    /// For people, in a browser: one page that needs nothing else, of at most 5 MB (paths, sites)
     Html,
     /// For `go tool pprof`, speedscope and the like: paths or live objects as stacks
     Pprof,
-    /// Collapsed stacks, as for flame graphs: a line a stack
+    /// Collapsed stacks, as for flame graphs: a line a stack; of `waste`, a line a pair of calling contexts
     Collapsed,
     /// A table: a row a path, or a row a snapshot, site and type
     Csv,
@@ -368,7 +396,7 @@ pub enum Color {
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Directory that `paths`, `sites` or the agent has written
+    /// Directory that `paths`, `sites`, `waste` or the agent has written
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
     /// How to show it
@@ -380,11 +408,11 @@ pub struct ReportArgs {
     /// Of sites as pprof, collapsed or csv: only this snapshot [default: the last, or that of the last OutOfMemoryError; csv all]
     #[arg(long, value_name = "N")]
     pub snapshot: Option<u32>,
-    /// Show the N hottest methods, and of each the N hottest sequences; of `sites`, N lines [default: text 10, json everything, html
+    /// Show the N hottest methods, and of each the N hottest sequences; of `sites`, N lines, of `waste`, N pairs of lines [default: text 10, json everything, html
     /// what there is room for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Show only methods (of `sites`: lines in methods) that match, such as 'Scanner.*' or 'com.acme.*'
+    /// Show only methods (of `sites` and `waste`: lines in methods) that match, such as 'Scanner.*' or 'com.acme.*'
     #[arg(long, value_name = "GLOB")]
     pub method: Option<String>,
     /// Quote source lines from here (searched by package, then by file name), and name files as they are found here; may be repeated
@@ -393,6 +421,9 @@ pub struct ReportArgs {
     /// List every class and method that was not instrumented, with the reason
     #[arg(long)]
     pub skipped: bool,
+    /// Of `waste`: show who called, the full calling contexts of each pair, as a tree
+    #[arg(long)]
+    pub contexts: bool,
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,

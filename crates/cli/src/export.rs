@@ -3,7 +3,7 @@
 use crate::args::{ReportArgs, View};
 use crate::failure::{Result, cannot, usage};
 use crate::{say, show};
-use borescope_profile::{Opened, Profile, sites};
+use borescope_profile::{Opened, Profile, sites, waste};
 use borescope_report::export::lcov::{self, LcovError};
 use borescope_report::export::{ExportOptions, collapsed, csv, pprof, sarif};
 use borescope_report::sites::At;
@@ -19,6 +19,7 @@ pub fn write(
     match profile {
         Opened::Paths(profile) => of_paths(profile, args, options, out),
         Opened::Sites(profile) => of_sites(profile, args, options, out),
+        Opened::Waste(profile) => of_waste(profile, args, options, out),
     }
 }
 
@@ -28,12 +29,7 @@ fn of_paths(
     options: &ExportOptions,
     out: &mut dyn Write,
 ) -> Result<()> {
-    if args.snapshot.is_some() {
-        return Err(usage!(
-            "{} is a profile of paths: only profiles of sites have snapshots",
-            args.dir.display()
-        ));
-    }
+    no_snapshots(args, "paths")?;
     match args.format {
         View::Pprof => pprof::paths(profile, options, out),
         View::Collapsed => collapsed::paths(profile, options, out),
@@ -88,15 +84,43 @@ fn of_sites(
     .map_err(show::failure)
 }
 
+fn of_waste(
+    profile: &waste::Profile,
+    args: &ReportArgs,
+    options: &ExportOptions,
+    out: &mut dyn Write,
+) -> Result<()> {
+    no_snapshots(args, "waste")?;
+    match args.format {
+        View::Collapsed => {
+            borescope_report::waste::collapsed(profile, options.method.as_ref(), out)
+                .map_err(show::failure)
+        }
+        other => Err(not_of(args, other, "waste")),
+    }
+}
+
+fn no_snapshots(args: &ReportArgs, lens: &str) -> Result<()> {
+    match args.snapshot {
+        None => Ok(()),
+        Some(_) => Err(usage!(
+            "{} is a profile of {lens}: only profiles of sites have snapshots",
+            args.dir.display()
+        )),
+    }
+}
+
 /// A lens that the format is not made of.
 fn not_of(args: &ReportArgs, format: View, lens: &str) -> crate::failure::Failure {
     usage!(
-        "{} is a profile of {lens}, which --format {} is not made of: pprof, collapsed, csv and sarif are{}",
+        "{} is a profile of {lens}, which --format {} is not made of: {}",
         args.dir.display(),
         format.name(),
-        match format {
-            View::Lcov => "; coverage is of `borescope paths`",
-            _ => "",
+        match (lens, format) {
+            ("waste", _) => "text, json and collapsed are",
+            (_, View::Lcov) =>
+                "pprof, collapsed, csv and sarif are; coverage is of `borescope paths`",
+            _ => "pprof, collapsed, csv and sarif are",
         }
     )
 }

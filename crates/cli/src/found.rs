@@ -20,7 +20,7 @@ impl Found {
     pub fn in_directory(dir: &Path) -> Result<Found> {
         if !dir.is_dir() {
             return Err(usage!(
-                "no directory {}: give the one that `borescope paths` or `sites` named",
+                "no directory {}: give the one that `borescope paths`, `sites` or `waste` named",
                 dir.display()
             ));
         }

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Paths(args) => command::paths::run(&args),
         Command::Sites(args) => command::sites::run(&args),
+        Command::Waste(args) => command::waste::run(&args),
         Command::Snapshot(args) => command::snapshot::run(&args),
         Command::Attach(args) => command::attach::run(&args),
         Command::Detach(args) => command::detach::run(&args),

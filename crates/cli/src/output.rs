@@ -71,6 +71,16 @@ impl Output {
             let _ = fs::remove_dir(&self.dir);
         }
     }
+
+    /// Whether anything came into it.
+    pub fn holds_something(&self) -> bool {
+        let names = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        names.map(|entry| entry.file_name()).any(|name| {
+            // A directory for spools without one is nothing.
+            name != SPOOLS
+                || fs::read_dir(self.dir.join(SPOOLS)).is_ok_and(|mut all| all.next().is_some())
+        })
+    }
 }
 
 fn refuse_unless_empty(dir: &Path) -> Result<()> {

@@ -21,10 +21,15 @@ pub fn transparent(
 ) -> Result<ExitCode> {
     let code = run(words, output, options)?;
     // The program is done and its exit code is what counts: from here on we only talk.
+    say_how_it_ended(output, quiet);
+    Ok(ExitCode::from(code))
+}
+
+/// Seals what the agents of the run left, says where the result is and how it begins, or what is amiss.
+pub fn say_how_it_ended(output: &Output, quiet: bool) {
     if let Err(failure) = conclude(output, quiet) {
         say::note(&failure);
     }
-    Ok(ExitCode::from(code))
 }
 
 /// Runs the command to its end under an agent with these options; returns its exit code. An error means that it was not started; then nothing is

@@ -3,7 +3,7 @@
 use crate::args::Color;
 use crate::failure::{Failure, Result, damaged, usage};
 use crate::sealing;
-use borescope_profile::{Manifest, Opened, sites};
+use borescope_profile::{Manifest, Opened, sites, waste};
 use borescope_report::sites::At;
 use borescope_report::{HtmlOptions, JsonOptions, TextOptions};
 use std::io::{IsTerminal, Write};
@@ -23,6 +23,7 @@ pub fn text(profile: &Opened, options: &TextOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::text(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::text(profile, options, out),
+        Opened::Waste(profile) => borescope_report::waste::text(profile, options, out),
     }
     .map_err(failure)
 }
@@ -32,6 +33,7 @@ pub fn json(profile: &Opened, options: &JsonOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::json(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::json(profile, options, out),
+        Opened::Waste(profile) => borescope_report::waste::json(profile, options, out),
     }
     .map_err(failure)
 }
@@ -41,6 +43,11 @@ pub fn html(profile: &Opened, options: &HtmlOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::html(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::html(profile, options, out),
+        Opened::Waste(_) => {
+            return Err(usage!(
+                "a profile of `waste` has no page: --format text, json or collapsed shows it"
+            ));
+        }
     }
     .map_err(failure)
 }
@@ -50,6 +57,21 @@ pub fn not_empty(profile: &Opened) -> Result<()> {
     match profile {
         Opened::Paths(profile) => has_methods(profile.manifest()),
         Opened::Sites(profile) => has_snapshots(profile.manifest()),
+        Opened::Waste(profile) => has_answers(profile.manifest()),
+    }
+}
+
+fn has_answers(manifest: &waste::Manifest) -> Result<()> {
+    match manifest
+        .kinds
+        .values()
+        .any(|kind| kind.wasteful > 0 || kind.useful > 0)
+    {
+        true => Ok(()),
+        false => Err(damaged!(
+            "the profile is empty: no pair of accesses was completed in {} ticks; run the program longer, or raise --rate",
+            manifest.samples.get("ticks").copied().unwrap_or(0)
+        )),
     }
 }
 

@@ -132,6 +132,8 @@ impl Log {
                 | Record::Owners(_)
                 | Record::Numbered(_)
                 | Record::Snapshot(_)
+                | Record::Waste(_)
+                | Record::Compiled(_)
                 | Record::Ended { .. } => {}
             }
         }

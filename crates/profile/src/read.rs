@@ -255,7 +255,8 @@ pub(crate) fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     let tables = TABLES
         .iter()
         .chain(&tables::LATER)
-        .chain(&crate::sites::tables::TABLES);
+        .chain(&crate::sites::tables::TABLES)
+        .chain(&crate::waste::tables::TABLES);
     tables
         .map(|(name, _)| *name)
         .chain([MANIFEST])

@@ -132,8 +132,10 @@ impl Column {
         }
     }
 
-    pub(crate) fn bool(&mut self, value: bool) {
-        if let Values::Bool(values) = &mut self.values {
+    pub(crate) fn bool(&mut self, value: impl Into<Option<bool>>) {
+        let value = value.into();
+        self.defined(value.is_some());
+        if let (Values::Bool(values), Some(value)) = (&mut self.values, value) {
             values.push(value);
         }
     }
@@ -193,11 +195,16 @@ impl Column {
         Some(Some(value))
     }
 
-    pub(crate) fn next_bool(&mut self) -> Option<bool> {
+    /// `Some(None)` = null, `None` = no more rows.
+    pub(crate) fn next_opt_bool(&mut self) -> Option<Option<bool>> {
         self.next_value(|values, at| match values {
             Values::Bool(values) => values.get(at).copied(),
             _ => None,
-        })?
+        })
+    }
+
+    pub(crate) fn next_bool(&mut self) -> Option<bool> {
+        self.next_opt_bool()?
     }
 
     /// `Some(None)` = null, `None` = no more rows.

@@ -2,7 +2,7 @@
 """Reads a profile with DuckDB, pandas and pyarrow and compares it with its manifest and with itself.
 
 usage: readers.py PROFILE        a profile directory
-       readers.py BORESCOPE      the borescope program: makes a profile of either lens of its demo first
+       readers.py BORESCOPE      the borescope program: makes a profile of each lens of its demo first
 
 Also runs every example query of docs/formats.md on the profile. Exit code 0 = all agree; else the first difference is on standard error.
 """
@@ -56,6 +56,20 @@ SITES = {
         "snapshot": "int32", "site": "int32", "type": "string", "live_objects": "int64", "live_bytes": "int64", "reason": "string",
     },
     "objects": {"snapshot": "int32", "address": "int64", "bytes": "int64", "type": "string", "site": "int32", "reason": "string"},
+    "skipped": COLUMNS["skipped"],
+}
+WASTE = {
+    "contexts": {
+        "context": "int32", "caller": "int32", "what": "string", "class": "string", "method": "string", "descriptor": "string",
+        "source_file": "string", "line": "int32", "bci": "int32",
+    },
+    "pairs": {
+        "pair": "int32", "kind": "string", "wasteful": "bool", "count": "int64", "first": "int32", "second": "int32", "first_type": "string",
+        "second_type": "string", "first_doubtful": "bool", "second_doubtful": "bool", "first_access": "string", "first_width": "int32",
+        "first_element": "string", "second_access": "string", "second_width": "int32", "second_element": "string", "first_code": "string",
+        "second_code": "string", "whole": "bool", "loads_between": "bool", "stores_between": "bool", "others_between": "bool",
+        "initialising": "bool", "object": "int64",
+    },
     "skipped": COLUMNS["skipped"],
 }
 DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "formats.md"
@@ -153,10 +167,28 @@ def sites_with_pandas(profile, manifest):
         same("unknown", {row.Index: [row.live_objects, row.live_bytes] for row in unknown.itertuples()}, expected)
 
 
+def waste_with_pandas(profile, manifest):
+    contexts, pairs, skipped = (pandas.read_parquet(profile / f"{table}.parquet") for table in WASTE)
+    same("contexts", list(contexts.context), list(range(1, manifest["totals"]["contexts"] + 1)))
+    same("callers stand before", bool((contexts.caller.dropna() < contexts.context[contexts.caller.notna()]).all()), True)
+    named = contexts.what == "frame"
+    same("names of frames", bool((contexts["class"].notna() == named).all() and (contexts.line.notna() == named).all()), True)
+    same("pairs", list(pairs.pair), list(range(1, manifest["totals"]["pairs"] + 1)))
+    same("contexts of pairs", set(pairs["first"]) | set(pairs.second.dropna().astype("int64")) <= set(contexts.context), True)
+    same("a second access where it is waste", bool((pairs.second.notna() == pairs.wasteful).all()), True)
+    same("answers", int(pairs["count"].sum()), manifest["samples"]["recorded"])
+    if manifest["samples"]["no_room"] == 0:
+        for kind, expected in manifest["kinds"].items():
+            of = pairs[pairs.kind == kind]
+            found = {wasteful: int(of[of.wasteful == wasteful]["count"].sum()) for wasteful in (True, False)}
+            same(kind, found, {True: expected["wasteful"], False: expected["useful"]})
+
+
 def with_docs(profile, lens):
     """The examples of the documentation, as they stand there."""
-    of_paths, of_sites = DOCS.read_text().split("\n## Profile of sites\n")
-    text = {"paths": of_paths, "sites": of_sites}[lens]
+    of_paths, rest = DOCS.read_text().split("\n## Profile of sites\n")
+    of_sites, of_waste = rest.split("\n## Profile of waste\n")
+    text = {"paths": of_paths, "sites": of_sites, "waste": of_waste}[lens]
     examples = re.findall(r"^```(sql|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     same("the documentation has examples", len(examples) >= 3, True)
     os.chdir(profile)
@@ -176,6 +208,10 @@ def check(profile):
         with_arrow(profile, SITES)
         sites_with_pandas(profile, manifest)
         what = f"{sum(s['live']['objects'] for s in manifest['snapshots'])} live objects"
+    elif lens == "waste":
+        with_arrow(profile, WASTE)
+        waste_with_pandas(profile, manifest)
+        what = f"{manifest['samples']['recorded']} answers"
     else:
         with_arrow(profile, COLUMNS)
         with_pandas(profile, manifest)
@@ -195,7 +231,8 @@ def main():
         java = pathlib.Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
         classes = DOCS.parents[1] / "java"
         sites = ["sites", "--objects", "-q", "-o", pathlib.Path(temp) / "sites", "--", java, "-cp", classes, "demo.Settings", "20"]
-        for lens, arguments in [("paths", ["demo", "-o", pathlib.Path(temp) / "paths"]), ("sites", sites)]:
+        waste = ["waste", "--rate", "2000", "-q", "-o", pathlib.Path(temp) / "waste", "--", java, "-cp", classes, "demo.Settings", "20"]
+        for lens, arguments in [("paths", ["demo", "-o", pathlib.Path(temp) / "paths"]), ("sites", sites), ("waste", waste)]:
             subprocess.run([given, *arguments], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=os.environ)
             check(pathlib.Path(temp) / lens)
 

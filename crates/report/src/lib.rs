@@ -1,5 +1,5 @@
-//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens, [`mod@export`] the formats of
-//! other tools.
+//! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens, [`waste`] those of the waste
+//! lens, [`mod@export`] the formats of other tools.
 //!
 //! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
 //! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
@@ -22,6 +22,7 @@ pub mod sites;
 mod skipped;
 mod source;
 mod text;
+pub mod waste;
 mod words;
 
 use std::io::{self, BufWriter, Write};

@@ -14,6 +14,7 @@ use heap::{Heap, Line, compare};
 pub(crate) use heap::wanted;
 pub use html::html;
 pub use json::{diff_json, json};
+pub(crate) use text::place as place_words;
 pub use text::{diff_text, text};
 
 /// A snapshot of a profile.

@@ -43,6 +43,8 @@ pub struct TextOptions {
     pub source: Vec<PathBuf>,
     /// Whether to list all classes and methods that stayed plain, not only examples.
     pub skipped: bool,
+    /// Whether to show the full calling contexts of pairs (waste lens).
+    pub contexts: bool,
 }
 
 impl Default for TextOptions {
@@ -55,6 +57,7 @@ impl Default for TextOptions {
             method: None,
             source: Vec::new(),
             skipped: false,
+            contexts: false,
         }
     }
 }

@@ -21,6 +21,7 @@ use borescope_cfg::flow::{Block, Edge, EdgeKind, Flow, Merged, Start, StartKind}
 use crate::meta::{Class, Counting, Method, Record, Skipped, Target};
 
 mod sites;
+mod waste;
 
 /// Bytes before a record's payload.
 pub const FRAME_BYTES: usize = 8;
@@ -35,6 +36,8 @@ const OWNERS: u8 = 7;
 const SNAPSHOT: u8 = 8;
 const ENDED: u8 = 9;
 const NUMBERED: u8 = 10;
+const WASTE: u8 = 11;
+const COMPILED: u8 = 12;
 
 /// Why a payload does not decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +90,8 @@ impl Record {
             Record::Snapshot(snapshot) => w.snapshot(snapshot),
             Record::Ended { at_ms } => w.ended(*at_ms),
             Record::Numbered(numbered) => w.numbered(numbered),
+            Record::Waste(waste) => w.waste(waste),
+            Record::Compiled(class) => w.compiled(class),
         }
         let mut bytes = w.0;
         let (frame, payload) = bytes.split_at_mut(FRAME_BYTES);
@@ -110,6 +115,8 @@ impl Record {
             SNAPSHOT => Record::Snapshot(r.snapshot()?),
             ENDED => Record::Ended { at_ms: r.u64()? },
             NUMBERED => Record::Numbered(r.numbered()?),
+            WASTE => Record::Waste(r.waste()?),
+            COMPILED => Record::Compiled(r.compiled()?),
             value => return Err(unknown("record kind", value)),
         };
         match r.0.len() {

@@ -6,6 +6,7 @@
 use borescope_cfg::flow::Flow;
 
 use crate::sites::{Numbered, Owner, SiteClass, Sites, Snapshot};
+use crate::waste::{Compiled, Waste};
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,11 @@ pub enum Record {
     Numbered(Numbered),
     /// Sites lens: a snapshot is whole.
     Snapshot(Snapshot),
-    /// Sites lens: the JVM ended in order (the paths lens has that in `counters.bin`).
+    /// Waste lens: how it was set up. A log with this record has a table of pairs beside it ([`crate::waste`]) and no `counters.bin`.
+    Waste(Waste),
+    /// Waste lens: methods of a class that are in compiled code.
+    Compiled(Compiled),
+    /// Sites and waste lens: the JVM ended in order (the paths lens has that in `counters.bin`).
     Ended {
         /// Milliseconds since 1970.
         at_ms: u64,

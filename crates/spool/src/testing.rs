@@ -3,6 +3,7 @@
 
 mod flows;
 pub mod sites;
+pub mod waste;
 
 use std::collections::{HashMap, HashSet};
 

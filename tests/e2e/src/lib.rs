@@ -7,7 +7,7 @@
 //! - [`witness`] reads what the single-stepping agent recorded; [`code`] reads class files; [`oracle`] derives paths and n-grams from both,
 //!   independently of `crates/`; [`merge`] removes what a report does not tell apart; [`report`] reads what borescope printed; [`compare`] compares the two; [`expect`] reads expectations
 //!   from the comments of targets; [`hazards`] runs the targets.
-//! - [`sites`] has the targets of the sites lens, and compares what is alive with their comments; [`live`] runs them.
+//! - [`sites`] has the targets of the sites lens, and compares what is alive with their comments; [`live`] runs them. [`waste`] has those of the waste lens.
 
 #![warn(missing_docs)]
 
@@ -22,6 +22,7 @@ pub mod oracle;
 pub mod programs;
 pub mod report;
 pub mod sites;
+pub mod waste;
 pub mod witness;
 pub mod workloads;
 

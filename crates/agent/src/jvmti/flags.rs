@@ -64,6 +64,33 @@ pub fn set_word_flag(name: &str, value: i64) {
     }
 }
 
+/// Offset of a field in the VM's own objects; `None` = this VM's table has none of that name.
+pub fn field(of: &str, name: &str) -> Option<u64> {
+    entry(of, name)
+        .filter(|e| e.is_static == 0)
+        .map(|e| e.offset)
+}
+
+/// Address of a static field of the VM.
+pub fn static_field(of: &str, name: &str) -> Option<*const c_void> {
+    let entry = entry(of, name)?;
+    (entry.is_static != 0 && !entry.address.is_null()).then_some(entry.address)
+}
+
+fn entry(of: &str, name: &str) -> Option<&'static VmStruct> {
+    // SAFETY: read-only walk over a table that HotSpot builds before any agent is loaded and never changes; it ends with an entry whose name is null.
+    unsafe {
+        let mut entry = pointer::<VmStruct>(c"gHotSpotVMStructs")?;
+        while !(*entry).type_name.is_null() {
+            if text((*entry).type_name) == of && text((*entry).field_name) == name {
+                return Some(&*entry);
+            }
+            entry = entry.add(1);
+        }
+        None
+    }
+}
+
 fn word(name: &str) -> Option<&'static AtomicI64> {
     // SAFETY: such a flag is a variable of the VM's of eight aligned bytes, there as long as the VM; its threads read it as a whole.
     find(name).map(|address| unsafe { AtomicI64::from_ptr(address.cast_mut().cast()) })
@@ -119,24 +146,29 @@ unsafe fn find_flag(wanted: &str) -> Option<*const u8> {
 /// # Safety
 /// The symbol, if there is one, is a pointer variable to an array of T.
 unsafe fn pointer<T>(symbol: &CStr) -> Option<*const T> {
+    let at = symbol_of(symbol);
+    if at.is_null() {
+        return None;
+    }
+    // SAFETY: by contract.
+    let table = unsafe { *(at as *const *const T) };
+    (!table.is_null()).then_some(table)
+}
+
+/// Address of a symbol that libjvm exports; null = there is none.
+pub fn symbol_of(symbol: &CStr) -> *const c_void {
     // libjvm.so was loaded by the launcher with local scope, so it is looked up by name.
     // SAFETY: RTLD_NOLOAD only finds a library that is loaded already; dlsym reads its symbol table.
     unsafe {
         let lib = libc::dlopen(c"libjvm.so".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
-        let at = libc::dlsym(
+        libc::dlsym(
             if lib.is_null() {
                 libc::RTLD_DEFAULT
             } else {
                 lib
             },
             symbol.as_ptr(),
-        );
-        let table = if at.is_null() {
-            std::ptr::null()
-        } else {
-            *(at as *const *const T)
-        };
-        (!table.is_null()).then_some(table)
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod flags;
 pub mod heap;
+pub mod methods;
 pub mod sys;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};

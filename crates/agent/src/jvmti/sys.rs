@@ -23,10 +23,16 @@ pub mod event {
     use std::ffi::c_int;
     pub const VM_INIT: c_int = 50;
     pub const VM_DEATH: c_int = 51;
+    pub const THREAD_START: c_int = 52;
     pub const THREAD_END: c_int = 53;
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
+    pub const CLASS_LOAD: c_int = 55;
     pub const CLASS_PREPARE: c_int = 56;
+    pub const COMPILED_METHOD_LOAD: c_int = 68;
+    pub const COMPILED_METHOD_UNLOAD: c_int = 69;
+    pub const DYNAMIC_CODE_GENERATED: c_int = 70;
     pub const RESOURCE_EXHAUSTED: c_int = 80;
+    pub const GARBAGE_COLLECTION_START: c_int = 81;
     /// The first event's number: its callback is the table's first.
     pub const FIRST: c_int = 50;
 }
@@ -34,7 +40,13 @@ pub mod event {
 /// Capability bits.
 pub mod capability {
     pub const TAG_OBJECTS: u32 = 0;
+    pub const GET_BYTECODES: u32 = 3;
+    pub const GET_SOURCE_FILE_NAME: u32 = 11;
+    pub const GET_LINE_NUMBERS: u32 = 12;
     pub const ALL_CLASS_HOOK_EVENTS: u32 = 26;
+    pub const COMPILED_METHOD_LOAD_EVENTS: u32 = 27;
+    pub const GARBAGE_COLLECTION_EVENTS: u32 = 31;
+    pub const GET_CONSTANT_POOL: u32 = 35;
     pub const RETRANSFORM_CLASSES: u32 = 37;
     pub const RETRANSFORM_ANY_CLASS: u32 = 38;
     pub const RESOURCE_EXHAUSTION_HEAP_EVENTS: u32 = 39;
@@ -95,19 +107,25 @@ pub mod jvmti {
     pub const ALLOCATE: usize = 45;
     pub const DEALLOCATE: usize = 46;
     pub const GET_CLASS_SIGNATURE: usize = 47;
+    pub const GET_SOURCE_FILE_NAME: usize = 49;
     pub const GET_CLASS_METHODS: usize = 51;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
     pub const GET_METHOD_NAME: usize = 63;
+    pub const GET_METHOD_DECLARING_CLASS: usize = 64;
     pub const GET_METHOD_MODIFIERS: usize = 65;
+    pub const GET_LINE_NUMBER_TABLE: usize = 69;
+    pub const GET_BYTECODES: usize = 74;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_TAG: usize = 105;
     pub const SET_TAG: usize = 106;
     pub const FORCE_GARBAGE_COLLECTION: usize = 107;
     pub const ITERATE_THROUGH_HEAP: usize = 115;
+    pub const GENERATE_EVENTS: usize = 122;
     pub const SET_EVENT_CALLBACKS: usize = 121;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const ADD_CAPABILITIES: usize = 141;
+    pub const GET_CONSTANT_POOL: usize = 145;
     pub const RETRANSFORM_CLASSES: usize = 151;
     pub const GET_OBJECT_SIZE: usize = 153;
 }
@@ -151,3 +169,21 @@ pub type OnClassFileLoad = unsafe extern "system" fn(
     *mut c_int,
     *mut *mut c_uchar,
 );
+/// ClassLoad.
+pub type OnClassLoad = OnClassPrepare;
+/// CompiledMethodLoad: method, bytes, address, map of lines, compiler's information.
+pub type OnCompiledMethodLoad = unsafe extern "system" fn(
+    JvmtiEnv,
+    *mut c_void,
+    c_int,
+    *const c_void,
+    c_int,
+    *const c_void,
+    *const c_void,
+);
+/// CompiledMethodUnload: method, address.
+pub type OnCompiledMethodUnload = unsafe extern "system" fn(JvmtiEnv, *mut c_void, *const c_void);
+/// DynamicCodeGenerated: name, address, bytes.
+pub type OnDynamicCode = unsafe extern "system" fn(JvmtiEnv, *const c_char, *const c_void, c_int);
+/// GarbageCollectionStart.
+pub type OnCollection = unsafe extern "system" fn(JvmtiEnv);

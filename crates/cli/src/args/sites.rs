@@ -122,7 +122,7 @@ pub struct SnapshotArgs {
 /// Options of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Profile before, or the profile of which two snapshots are compared
+    /// Profile before, or the profile of `sites` of which two snapshots are compared
     #[arg(value_name = "BEFORE", value_hint = ValueHint::DirPath)]
     pub before: PathBuf,
     /// Profile after
@@ -137,7 +137,7 @@ pub struct DiffArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Show the N lines that grew most [default: text 10, json everything]
+    /// Show the N lines that grew most, or pairs that changed [default: text 10, json everything]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     /// Show only lines in methods that match, such as 'Cache.*' or 'com.acme.*'

@@ -146,7 +146,7 @@ fn trial_of_sites(java: &Path, library: &Path) -> Result<u64> {
     let (profile, said) = profiled(java, library, options)?;
     let snapshot = match &profile {
         Opened::Sites(profile) => profile.manifest().snapshots.last(),
-        Opened::Paths(_) => None,
+        Opened::Paths(_) | Opened::Waste(_) => None,
     };
     match snapshot {
         Some(snapshot) if snapshot.with_site.objects > 0 => Ok(snapshot.with_site.objects),

@@ -13,3 +13,4 @@ pub mod simulate;
 pub mod sites;
 pub mod snapshot;
 pub mod trace;
+pub mod waste;

@@ -114,6 +114,7 @@ fn show<W: Write + AsFd + IsTerminal>(
             options.method = method;
             options.source.clone_from(&args.source);
             options.skipped = args.skipped;
+            options.contexts = args.contexts;
             show::text(&profile, &options, out)?;
         }
         View::Json => show::json(&profile, &JsonOptions { top, method }, out)?,
@@ -162,6 +163,12 @@ fn list(profiles: &[PathBuf]) -> Result<String> {
                     snapshots.len()
                 );
                 (&profile.manifest().target, what)
+            }
+            Opened::Waste(profile) => {
+                let manifest = profile.manifest();
+                let answered = manifest.samples.get("recorded").copied().unwrap_or(0);
+                let what = format!("{answered} pairs of accesses completed");
+                (&manifest.target, what)
             }
         };
         text += &format!(

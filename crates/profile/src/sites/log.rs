@@ -86,7 +86,8 @@ impl Log {
                     log.target.sealed_after_crash = false;
                 }
                 // The agent has read the hashes by these itself; they are the proof.
-                Record::Class(_) | Record::Numbered(_) => {}
+                Record::Class(_) | Record::Numbered(_) | Record::Waste(_) | Record::Compiled(_) => {
+                }
             }
         }
         if !set_up {

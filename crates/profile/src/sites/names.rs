@@ -24,7 +24,7 @@ pub(crate) fn type_name(name: &str) -> String {
     base
 }
 
-fn class_name(element: &str) -> String {
+pub(crate) fn class_name(element: &str) -> String {
     let signature = element.strip_prefix('L').and_then(|s| s.strip_suffix(';'));
     let Some(name) = signature else {
         return source_form(element);

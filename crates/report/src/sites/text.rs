@@ -127,7 +127,7 @@ fn amount(sum: Sum) -> String {
 }
 
 /// `acme.Cache.put (Cache.java:52)`.
-pub(super) fn place(place: &Place) -> String {
+pub(crate) fn place(place: &Place) -> String {
     let name = format!("{}.{}", words::java_name(&place.class), place.method);
     match (&place.source_file, place.line) {
         (Some(file), 0) => format!("{name} ({file})"),

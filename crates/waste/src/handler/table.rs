@@ -178,6 +178,14 @@ impl<'a> Table<'a> {
         self.intern(0, frame, capacity / 4 * 3)
     }
 
+    /// Methods of the frames that are in it, in no order and as often as they are.
+    pub fn methods(&self) -> impl Iterator<Item = u64> + 'a {
+        let first = self.contexts.iter().step_by(CONTEXT);
+        first
+            .map(|word| word.load(Acquire))
+            .filter(|method| (Frame::FIRST_METHOD..BUSY).contains(method))
+    }
+
     /// The node of a frame below another, made if at most `limit` slots are in use.
     fn intern(&self, parent: u32, frame: Frame, limit: usize) -> Option<u32> {
         let slot = find(self.contexts, &self.header[3], limit, &frame.words(parent))?;
