@@ -115,6 +115,12 @@ fn reports_and_differences() {
         .fails(1, &["--from"]);
     w.run(&["report", "one", "--format", "html"])
         .fails(1, &["text, json or collapsed"]);
+    for format in ["pprof", "csv", "lcov", "sarif"] {
+        w.run(&["report", "one", "--format", format, "--out", "file"])
+            .fails(1, &["profile of waste", "text, json and collapsed"]);
+    }
+    w.run(&["report", "one", "--format", "collapsed", "--snapshot", "1"])
+        .fails(1, &["only profiles of sites have snapshots"]);
     for (option, value) in [
         ("--rate", "0"),
         ("--rate", "10001"),
@@ -125,15 +131,6 @@ fn reports_and_differences() {
             .fails(1, &[option]);
     }
     w.run(&["waste"]).fails(1, &["after `--`"]);
-}
-
-#[test]
-fn other_lenses_have_no_collapsed_stacks() {
-    let w = World::new();
-    w.java(0);
-    w.run(&["paths", "-q", "-o", "one", "--", "java"]);
-    w.run(&["report", "one", "--format", "collapsed"])
-        .fails(1, &["profiles of `waste`"]);
 }
 
 #[test]

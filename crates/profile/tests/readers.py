@@ -233,7 +233,12 @@ def main():
         sites = ["sites", "--objects", "-q", "-o", pathlib.Path(temp) / "sites", "--", java, "-cp", classes, "demo.Settings", "20"]
         waste = ["waste", "--rate", "2000", "-q", "-o", pathlib.Path(temp) / "waste", "--", java, "-cp", classes, "demo.Settings", "20"]
         for lens, arguments in [("paths", ["demo", "-o", pathlib.Path(temp) / "paths"]), ("sites", sites), ("waste", waste)]:
-            subprocess.run([given, *arguments], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=os.environ)
+            ran = subprocess.run([given, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env=os.environ)
+            print(ran.stderr, end="", file=sys.stderr)
+            if lens == "waste" and ran.returncode == 2:
+                print(f"NOT CHECKED: a profile of waste, which this machine does not allow: {ran.stderr.strip()}")
+                continue
+            same(f"exit code of {lens}", ran.returncode, 0)
             check(pathlib.Path(temp) / lens)
 
 
