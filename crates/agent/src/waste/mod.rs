@@ -378,6 +378,10 @@ fn begin_thread(state: &State, env: JniEnv) {
     let Some(shared) = Shared::get().filter(|s| !s.stopped.load(Relaxed)) else {
         return;
     };
+    // ThreadStart may come for the main thread, too, which has begun in VMInit. Two records of one thread would take each other's registers.
+    if threads::own().is_some() {
+        return;
+    }
     let begun = threads::quietly(shared.tick, || {
         threads::begin(
             env.cast_mut().cast(),
