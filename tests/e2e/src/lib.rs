@@ -56,44 +56,51 @@ pub fn java(major: u32) -> PathBuf {
     jdk(major).join("bin/java")
 }
 
-/// The `borescope` binary, built for release (with its agent) once a process.
+/// The `borescope` binary, built for release.
 pub fn borescope() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(&["borescope-cli", "borescope-agent"], "borescope"))
+    PATH.get_or_init(|| built("borescope"))
 }
 
-/// The agent, built for release once a process.
+/// The agent, built for release.
 pub fn agent() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(&["borescope-agent"], "libborescope.so"))
+    PATH.get_or_init(|| built("libborescope.so"))
 }
 
-/// The witness agent, built for release once a process.
+/// The witness agent, built for release.
 pub fn witness_agent() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build(&["borescope-witness"], "libborescope_witness.so"))
+    PATH.get_or_init(|| built("libborescope_witness.so"))
 }
 
-/// Builds packages for release and says where `file` is. `BORESCOPE_BUILT` names a directory that holds it already.
-fn build(packages: &[&str], file: &str) -> PathBuf {
-    if let Some(built) = std::env::var_os("BORESCOPE_BUILT") {
-        return Path::new(&built).join(file);
-    }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .current_dir(root())
-        .args(["build", "--release", "--quiet"]);
-    for package in packages {
-        cargo.args(["-p", package]);
-    }
-    run(&mut cargo);
-    // A test is TARGET/PROFILE/deps/NAME, a program TARGET/PROFILE/NAME.
-    let exe = std::env::current_exe().expect("a program has a path");
-    let profile = exe.ancestors().skip(1).find(|p| !p.ends_with("deps"));
-    let target = profile
-        .and_then(Path::parent)
-        .expect("cargo's target directory");
-    let path = target.join("release").join(file);
+/// Where `file` is, once all that tests run is built. `BORESCOPE_BUILT` names a directory that holds it already.
+///
+/// All in one, once a process: a second build of other packages has other features of what they depend on, and so would take the agent away and build it
+/// again, while another thread's JVM is about to load it.
+fn built(file: &str) -> PathBuf {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    let directory = DIRECTORY.get_or_init(|| {
+        if let Some(built) = std::env::var_os("BORESCOPE_BUILT") {
+            return built.into();
+        }
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .current_dir(root())
+            .args(["build", "--release", "--quiet"]);
+        for package in ["borescope-cli", "borescope-agent", "borescope-witness"] {
+            cargo.args(["-p", package]);
+        }
+        run(&mut cargo);
+        // A test is TARGET/PROFILE/deps/NAME, a program TARGET/PROFILE/NAME.
+        let exe = std::env::current_exe().expect("a program has a path");
+        let profile = exe.ancestors().skip(1).find(|p| !p.ends_with("deps"));
+        let target = profile
+            .and_then(Path::parent)
+            .expect("cargo's target directory");
+        target.join("release")
+    });
+    let path = directory.join(file);
     assert!(path.exists(), "cargo did not build {}", path.display());
     path
 }

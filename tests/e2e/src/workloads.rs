@@ -384,13 +384,45 @@ pub const TASK_TAGS: Program = Program {
     ..ECJ
 };
 
-/// Two more that allocate much, for what the sites lens costs: the Scala compiler, and streams, boxes, collections and strings.
-pub const ALLOCATING: [Program; 2] = [
+/// For what the sites lens costs: the Scala compiler, streams, boxes, collections and strings, and three of the programs above for so long that the JIT compilers no longer
+/// take most of the time.
+pub const ALLOCATING: [Program; 5] = [
+    Program {
+        name: "ecj",
+        args: &[
+            "-17",
+            "-nowarn",
+            "-g",
+            "-proc:none",
+            "-repeat",
+            "6",
+            "-d",
+            "{out}",
+            "{lang3}",
+        ],
+        ..ECJ
+    },
+    Program {
+        name: "h2",
+        args: &[
+            "jdbc:h2:mem:x;LOCK_TIMEOUT=600000",
+            "1",
+            "4000",
+            "90",
+            "platform",
+        ],
+        ..H2
+    },
     SCALA,
+    Program {
+        name: "lucene",
+        args: &["14000", "350"],
+        ..LUCENE
+    },
     Program {
         name: "boxes",
         main: "Boxes",
-        args: &["2500"],
+        args: &["12000"],
         ..PLAIN
     },
 ];
