@@ -241,6 +241,7 @@ def flame(seen, name):
     page.get_by_role("button", name="Whole graph").click()
     check(page.evaluate(rects) == boxes, f"{name}: the button does not show the whole")
     page.locator("main details:has(summary:text('As a table')) summary").click()
+    page.locator("main details[open] tbody tr").first.wait_for()
     check(seen.count("main details[open] tbody tr") >= min(50, len(boxes) - 1), f"{name}: not all frames are in its table")
 
 

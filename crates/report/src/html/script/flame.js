@@ -87,7 +87,7 @@ function flameGraph(label, nodes, name, whole, zoom, onzoom) {
         tabindex: one.at === tabbed ? "0" : "-1", "data-node": one.at, "--share": nodes[one.at][2] / Math.max(1, nodes[0][2]), onclick: () => go(one.at) },
       svg("title", null, words(one.at)),
       svg("rect", { x: one.x.toFixed(2), y: one.level * FLAME.row + 1, width: Math.max(FLAME.least, one.w - 1).toFixed(2), height: FLAME.row - 2, rx: 2 }),
-      one.w > 40 ? svg("text", { x: (one.x + 4).toFixed(2), y: one.level * FLAME.row + 14 }, short(full.slice(packageEnd(full)), Math.floor((one.w - 6) / 6.8))) : null);
+      one.w > 40 ? svg("text", { x: (one.x + 4).toFixed(2), y: one.level * FLAME.row + 14 }, short(full.slice(packageEnd(full)), Math.floor((one.w - 6) / (innermost.has(one.at) ? 7.9 : 6.8)))) : null);
     });
     const rows = Math.max(...boxes.map((one) => one.level)) + 1;
     box.replaceChildren(svg("svg", { class: "flame", viewBox: "0 0 " + FLAME.width + " " + rows * FLAME.row, role: "tree", "aria-label": label, onkeydown: onkey, onmouseover: tell, onfocusin: tell }, items));

@@ -152,7 +152,7 @@ function contextsCard(pair, number, shown) {
     render(false);
     document.querySelector('select[data-key="context"]').focus();
   };
-  const column = (title, chain) => h("div", { class: "half" }, h("h3", null, title), h("ol", { class: "hits" }, chain.map(([, frame], level) =>
+  const column = (title, chain) => h("div", { class: "half" }, h("h3", null, title), h("ol", null, chain.map(([, frame], level) =>
     h("li", { class: level < both ? "shared" : null }, level === chain.length - 1 ? h("strong", null, nameOf(frameName(frame))) : nameOf(frameName(frame))))));
   return h("section", { class: "card" }, h("h2", null, "Calling contexts"),
     pair.contexts.length > 1 ? h("div", { class: "controls" }, h("label", null, "Contexts ", h("select", { "data-key": "context", onchange: choose },
