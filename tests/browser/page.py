@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens pages that `borescope report --format html` makes in a real Chromium, uses them, and looks for faults.
 
-usage: page.py [--shots DIR] BORESCOPE PROFILE [SOURCE]...   profiles of either lens, each with a directory of its sources after a colon
+usage: page.py [--shots DIR] BORESCOPE PROFILE [SOURCE]...   profiles of any lens, each with a directory of its sources after a colon
        page.py run/borescope demo.borescope:java shop.borescope:java/demo
 
 Needs `pip install playwright axe-playwright-python` and a Chromium: the distribution's package, or another one named by CHROMIUM (playwright's
@@ -164,6 +164,87 @@ def sites(seen):
     return page.evaluate("DATA.lines[0].method")
 
 
+def waste(seen):
+    """Overview, table and flame graphs of a profile of waste, and its first pairs."""
+    page = seen.page
+    check(seen.count(".leads ol > li, .leads > p") >= 1, "no card says where to look first")
+    check(seen.count(".leads > ol > li") <= 3, "the card has more than three findings")
+    check("estimates" in seen.text("main"), "the page does not say that its shares are estimates")
+    pairs, kinds = page.evaluate("[DATA.pairs.length, DATA.flames.filter(f => f.nodes.length > 1).map(f => f.kind)]")
+    check(seen.count("main .card > .scroll > table tbody tr") == min(pairs, 100), "not all pairs are in the table")
+    page.locator('th[data-key="samples"] button').click()
+    check(page.locator('th[data-key="samples"]').get_attribute("aria-sort") == "descending", "not sorted by samples")
+    samples = [int(text.replace(",", "")) for text in page.locator("main .card > .scroll > table tbody tr td:nth-child(4)").all_inner_texts()]
+    check(samples == sorted(samples, reverse=True), f"samples out of order: {samples[:5]}")
+    seen.open(seen.fragment())
+    check(page.locator('th[data-key="samples"]').get_attribute("aria-sort") == "descending", "a link does not keep the order")
+    seen.open("")
+    for kind in kinds:
+        page.locator('select[data-key="kind"]').select_option(kind)
+        check(f"kind={kind}" in seen.fragment(), "the kind is not in the address")
+        flame(seen, f"flame graph of {kind}")
+    for number in range(1, min(4, pairs) + 1):
+        pair(seen, number)
+    return page.evaluate("DATA.frames[DATA.pairs[0].first].method")
+
+
+def pair(seen, number):
+    page = seen.page
+    seen.open(f"#pair={number}")
+    both, contexts, source = page.evaluate(f"(p => [isBoth(p), p.contexts.length, Boolean(DATA.frames[p.first].source)])(DATA.pairs[{number - 1}])")
+    check("an estimate" in seen.text("main .head"), f"pair {number}: its share does not say that it is an estimate")
+    check(seen.count(".beside:not(.contexts) > section") == (1 if both else 2), f"pair {number}: not both accesses are there")
+    check((seen.count("section.half tr.on") > 0) == source, f"pair {number}: the line is not marked in its source")
+    check(seen.count(".contexts ol") == 2 and seen.count(".contexts ol strong") == 2, f"pair {number}: not two contexts")
+    if contexts > 1:
+        before = seen.text(".contexts")
+        page.locator('select[data-key="context"]').select_option("2")
+        check("context=2" in seen.fragment() and seen.text(".contexts") != before, f"pair {number}: other contexts are not shown")
+        seen.open(seen.fragment())
+        check(page.locator('select[data-key="context"]').input_value() == "2", f"pair {number}: a link does not keep the contexts")
+    flame(seen, f"pair {number}")
+
+
+def flame(seen, name):
+    """A flame graph: its frames lie within their callers; keys walk, widen and go back; the table has all frames."""
+    page = seen.page
+    rects = "[...document.querySelectorAll('svg.flame .box')].map(b => [+b.getAttribute('aria-level'), ...['x', 'width'].map(a => +b.querySelector('rect').getAttribute(a))])"
+    boxes = page.evaluate(rects)
+    check(len(boxes) >= 2, f"{name}: no frames")
+    for level, x, width in boxes:
+        inside = level == 1 or any(up == level - 1 and u <= x + 0.1 and x + width <= u + w + 0.1 for up, u, w in boxes)
+        check(inside, f"{name}: a frame is outside of its caller")
+        check(not any(other == level and x < u and x + width > u + 0.1 for other, u, _ in boxes), f"{name}: frames lie on each other")
+    check(seen.count('svg.flame [tabindex="0"]') == 1, f"{name}: not one frame is reached by the tab key")
+    now = "document.activeElement.dataset.node"
+    page.locator('svg.flame [tabindex="0"]').focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    at = page.evaluate(now)
+    check(at not in (None, "0"), f"{name}: the keys do not walk down")
+    told = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    check("sample" in told and "%" in told, f"{name}: a frame does not say its samples: {told}")
+    check(seen.text(".chosen") == told, f"{name}: what is told below is not of the frame")
+    page.keyboard.press("Enter")
+    check(f"zoom={at}" in seen.fragment() and page.evaluate(now) == at, f"{name}: Enter does not widen the frame")
+    wide = page.evaluate(f"+document.querySelector('svg.flame [data-node=\"{at}\"] rect').getAttribute('width')")
+    check(wide > 1090, f"{name}: the frame is not wide: {wide}")
+    seen.open(seen.fragment())
+    check(seen.count(f'svg.flame .on[data-node="{at}"]') == 1, f"{name}: a link does not keep the frame")
+    page.locator(f'svg.flame [data-node="{at}"]').focus()
+    page.keyboard.press("ArrowUp")
+    check(page.evaluate(now) != at, f"{name}: the keys do not walk up")
+    page.keyboard.press("Escape")
+    check("zoom" not in seen.fragment() and page.evaluate(rects) == boxes, f"{name}: Escape does not show the whole")
+    page.locator("svg.flame .box").nth(1).click()
+    check("zoom=" in seen.fragment(), f"{name}: a click does not widen")
+    page.get_by_role("button", name="Whole graph").click()
+    check(page.evaluate(rects) == boxes, f"{name}: the button does not show the whole")
+    page.locator("main details:has(summary:text('As a table')) summary").click()
+    page.locator("main details[open] tbody tr").first.wait_for()
+    check(seen.count("main details[open] tbody tr") >= min(50, len(boxes) - 1), f"{name}: not all frames are in its table")
+
+
 def keys_and_search(seen, word):
     page = seen.page
     seen.open("")
@@ -228,13 +309,13 @@ def main():
             check(file.stat().st_size <= 5_000_000, f"{file.name} is too large")
             seen = Watched(browser, file)
             lens = seen.page.evaluate("DATA.lens")
-            detail = "#method=1" if lens == "paths" else "#line=1"
+            use, detail = {"paths": (paths, "#method=1"), "sites": (sites, "#line=1"), "waste": (waste, "#pair=1")}[lens]
             if arguments.shots:
                 arguments.shots.mkdir(parents=True, exist_ok=True)
                 first = seen.page.evaluate("(DATA.first[0] || {method: 1}).method" if lens == "paths" else "0")
                 best = f"#method={first}&path={seen.page.evaluate(f'DATA.details[{first - 1}].paths[0].id')}" if lens == "paths" else detail
                 shots(browser, file, [("first", ""), ("detail", best)], arguments.shots)
-            word = attempt(file.name, paths if lens == "paths" else sites, seen)
+            word = attempt(file.name, use, seen)
             attempt(f"{file.name}, keys and search", keys_and_search, seen, word or "a")
             seen.open("")
             light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")

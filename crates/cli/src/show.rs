@@ -43,11 +43,7 @@ pub fn html(profile: &Opened, options: &HtmlOptions, out: &mut dyn Write) -> Res
     match profile {
         Opened::Paths(profile) => borescope_report::html(profile, options, out),
         Opened::Sites(profile) => borescope_report::sites::html(profile, options, out),
-        Opened::Waste(_) => {
-            return Err(usage!(
-                "a profile of `waste` has no page: --format text, json or collapsed shows it"
-            ));
-        }
+        Opened::Waste(profile) => borescope_report::waste::html(profile, options, out),
     }
     .map_err(failure)
 }

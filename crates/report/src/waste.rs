@@ -1,8 +1,10 @@
-//! Reports of the waste lens: the pairs of lines whose memory operations did no useful work, as text, JSON or collapsed stacks, and what differs
-//! between two profiles.
+//! Reports of the waste lens: the pairs of lines whose memory operations did no useful work, as text, JSON, a page for a browser or collapsed stacks,
+//! and what differs between two profiles.
 
 mod collapsed;
 mod diff;
+mod flame;
+mod html;
 mod json;
 mod lines;
 mod text;
@@ -10,6 +12,7 @@ mod tree;
 
 pub use collapsed::collapsed;
 pub use diff::{diff_json, diff_text};
+pub use html::html;
 pub use json::json;
 pub use text::text;
 

@@ -74,6 +74,11 @@ impl List {
         }
     }
 
+    /// Bytes for which there is room.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
     /// Adds an item, if there is room for it.
     pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<bool, Error> {
         let item = encoded(item)?;

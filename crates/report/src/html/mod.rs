@@ -7,6 +7,7 @@
 //! `page.html` is the frame, `style.css` and `script/` are what the browser runs; there is no build step. The policy in the page allows exactly this style and
 //! this script, by their digests.
 
+mod around;
 mod budget;
 mod digest;
 mod flow;
@@ -18,7 +19,8 @@ use std::path::PathBuf;
 
 use borescope_profile::Profile;
 
-pub(crate) use budget::{Data, cut};
+pub(crate) use around::Around;
+pub(crate) use budget::{Data, List, cut};
 
 use crate::page::Page;
 use crate::{Error, MethodGlob, words};
@@ -38,6 +40,8 @@ const SCRIPT: &str = concat!(
     include_str!("script/treemap.js"),
     include_str!("script/plot.js"),
     include_str!("script/sites.js"),
+    include_str!("script/flame.js"),
+    include_str!("script/waste.js"),
     include_str!("script/search.js"),
     include_str!("script/main.js"),
 );

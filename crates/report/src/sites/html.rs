@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::heap::{Heap, Line, What};
 use super::text;
 use super::{At, Leads};
-use crate::html::{Data, HtmlOptions, cut, said};
-use crate::source::SourceFile;
+use crate::html::{Around, Data, HtmlOptions, cut, said};
 use crate::words::{self, plural, thousands};
 use crate::{Error, TextOptions};
 
@@ -22,9 +21,6 @@ const MOST_LINES: usize = 5_000;
 const SNAPSHOTS: usize = 24;
 /// Types and sites of a line.
 const PARTS: usize = 24;
-/// Source lines around a line, and their characters.
-const AROUND: u32 = 4;
-const COLUMNS: usize = 240;
 
 /// Writes a profile of allocation sites as a page.
 pub fn html(profile: &Profile, options: &HtmlOptions, out: &mut dyn Write) -> Result<(), Error> {
@@ -238,7 +234,7 @@ struct LineJson<'a> {
     parts: Vec<PartJson<'a>>,
     /// Types and sites that found no room.
     others: Option<Rest>,
-    source: Option<Source>,
+    source: Option<Around>,
 }
 
 #[derive(Serialize)]
@@ -271,12 +267,6 @@ impl Rest {
     }
 }
 
-#[derive(Serialize)]
-struct Source {
-    from: u32,
-    lines: Vec<String>,
-}
-
 impl<'a> LineJson<'a> {
     fn of(line: &'a Line, parts: &'a Parts, snapshots: usize, options: &HtmlOptions) -> Self {
         let (listed, rest) = parts.split_at(parts.len().min(PARTS));
@@ -295,22 +285,9 @@ impl<'a> LineJson<'a> {
             of_application: line.of_application,
             parts: listed.collect(),
             others: (!rest.is_empty()).then(others),
-            source: source(&line.place, options),
+            source: Around::of(&line.place, &options.source),
         }
     }
-}
-
-fn source(place: &Place, options: &HtmlOptions) -> Option<Source> {
-    let line = u32::from(place.line);
-    let file = SourceFile::find(&options.source, &place.class, place.source_file.as_ref()?)?;
-    file.indented(line)?;
-    let from = line.saturating_sub(AROUND).max(1);
-    let lines = (from..=line + AROUND).map_while(|line| file.indented(line));
-    let lines = lines.map(|text| cut(&text.replace('\t', "    "), COLUMNS));
-    Some(Source {
-        from,
-        lines: lines.collect(),
-    })
 }
 
 #[derive(Serialize)]

@@ -13,12 +13,14 @@ use super::{asked, kind, tree};
 use crate::page::{Look, Page};
 use crate::source::SourceFile;
 use crate::words::{self, percent, plural, thousands};
-use crate::{Error, TextOptions, skipped};
+use crate::{Error, MethodGlob, TextOptions, skipped};
 
 /// Findings at the top.
 const FIRST: usize = 3;
 /// Answers of a kind below which its shares say little.
 const FEW: u64 = 100;
+/// What the figures of a pair are.
+pub(super) const ESTIMATES: &str = "Of each pair: kind, type, samples, and their share of all answered samples of that kind with its 95 % interval. All shares are estimates.";
 
 /// Writes the report of a profile for people.
 pub fn text(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Result<(), Error> {
@@ -42,12 +44,12 @@ pub fn text(profile: &Profile, options: &TextOptions, out: &mut dyn Write) -> Re
     })
 }
 
-fn answers(m: &Manifest) -> u64 {
+pub(super) fn answers(m: &Manifest) -> u64 {
     let completed = |kind: &Kind| kind.wasteful.saturating_add(kind.useful);
     m.kinds.values().map(completed).fold(0, u64::saturating_add)
 }
 
-fn header(page: &mut Page, m: &Manifest) {
+pub(super) fn header(page: &mut Page, m: &Manifest) {
     let target = &m.target;
     let known = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
     let command = known(&target.command);
@@ -91,7 +93,7 @@ fn header(page: &mut Page, m: &Manifest) {
 }
 
 /// Why there is no answer, as far as the counters tell.
-fn nothing(page: &mut Page, m: &Manifest) {
+pub(super) fn nothing(page: &mut Page, m: &Manifest) {
     let get = |name: &str| m.samples.get(name).copied().unwrap_or(0);
     let (ticks, plain) = (get("ticks"), get("not_compiled"));
     let why = match ticks {
@@ -109,7 +111,7 @@ fn nothing(page: &mut Page, m: &Manifest) {
 }
 
 /// `of sampled CPU time at stores`.
-fn of_what(m: &borescope_waste::Profile, waste: Waste) -> String {
+pub(super) fn of_what(m: &borescope_waste::Profile, waste: Waste) -> String {
     format!("{} at {}", m.source.weight().words(), asked(waste))
 }
 
@@ -120,32 +122,36 @@ fn first(page: &mut Page, lines: &Lines, pairs: &[&LeafPair], options: &TextOpti
     page.blank();
     page.line(Look::Bold, "LOOK HERE FIRST");
     for pair in pairs.iter().take(FIRST.min(options.top)) {
-        let place = match pair.first == pair.second {
-            true => lines.name(pair.first),
-            false => format!("{} and {}", lines.name(pair.first), lines.name(pair.second)),
-        };
-        let text = format!(
-            "{place}: {}, {} {}. {}.",
-            plural(
-                pair.count,
-                kind(pair.waste),
-                &format!("{}s", kind(pair.waste))
-            ),
-            share(lines, pair),
-            of_what(&lines.profile, pair.waste),
-            capital(pair.hint.words())
-        );
-        page.para(Look::Advice, "  - ", &text);
+        page.para(Look::Advice, "  - ", &finding(lines, pair));
     }
 }
 
-fn capital(text: &str) -> String {
+/// A pair in a sentence, and what it means in another.
+pub(super) fn finding(lines: &Lines, pair: &LeafPair) -> String {
+    let place = match pair.first == pair.second {
+        true => lines.name(pair.first),
+        false => format!("{} and {}", lines.name(pair.first), lines.name(pair.second)),
+    };
+    format!(
+        "{place}: {}, {} {}. {}.",
+        plural(
+            pair.count,
+            kind(pair.waste),
+            &format!("{}s", kind(pair.waste))
+        ),
+        share(lines, pair),
+        of_what(&lines.profile, pair.waste),
+        capital(pair.hint.words())
+    )
+}
+
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());
     first.unwrap_or_default() + chars.as_str()
 }
 
-fn share(lines: &Lines, pair: &LeafPair) -> String {
+pub(super) fn share(lines: &Lines, pair: &LeafPair) -> String {
     let kinds = &lines.ranking.kinds;
     let kind = kinds.iter().find(|kind| kind.waste == pair.waste);
     percent(
@@ -160,22 +166,14 @@ fn all(page: &mut Page, lines: &Lines, pairs: &[&LeafPair], options: &TextOption
         Look::Bold,
         "PAIRS OF LINES, what a change could save most first",
     );
-    let text = "Of each pair: kind, type, samples, and their share of all answered samples of that kind with its 95 % interval. All shares are estimates.";
-    page.para(Look::Dim, "", text);
+    page.para(Look::Dim, "", ESTIMATES);
     let shown = &pairs[..pairs.len().min(options.top)];
     for (number, pair) in (1..).zip(shown) {
         page.blank();
         one(page, lines, (pair, false), &format!("{number}. "), options);
     }
     if shown.is_empty() {
-        let text = match &options.method {
-            Some(glob) => format!(
-                "No wasteful pair has a line that matches {}.",
-                glob.as_str()
-            ),
-            None => "No wasteful pair was found.".to_owned(),
-        };
-        page.para(Look::Plain, "", &text);
+        page.para(Look::Plain, "", &none(options.method.as_ref()));
     }
     if pairs.len() > shown.len() {
         let rest = (pairs.len() - shown.len()) as u64;
@@ -185,6 +183,17 @@ fn all(page: &mut Page, lines: &Lines, pairs: &[&LeafPair], options: &TextOption
         );
         page.blank();
         page.para(Look::Dim, "", &text);
+    }
+}
+
+/// Said in place of pairs.
+pub(super) fn none(method: Option<&MethodGlob>) -> String {
+    match method {
+        Some(glob) => format!(
+            "No wasteful pair has a line that matches {}.",
+            glob.as_str()
+        ),
+        None => "No wasteful pair was found.".to_owned(),
     }
 }
 
@@ -210,7 +219,6 @@ fn one(
         rounded(pair.share.hi)
     ));
     page.both_ends(Look::Bold, &title, &weight);
-    let doubtful = doubtful(&rows);
     let sides = [pair.first, pair.second];
     if pair.first == pair.second && pair.instructions[0] == pair.instructions[1] {
         side(
@@ -233,15 +241,7 @@ fn one(
             );
         }
     }
-    if doubtful != [false, false] {
-        let which = match doubtful {
-            [true, true] => "both lines",
-            [true, false] => "the first line",
-            _ => "the second line",
-        };
-        let text = format!(
-            "doubtful: {which} cannot do this access as written; the compiler's notes name a place nearby. The instruction is certain, the method most likely right."
-        );
+    if let Some(text) = doubt(doubtful(&rows)) {
         page.para(Look::Dim, "   ", &text);
     }
     page.para(
@@ -249,8 +249,7 @@ fn one(
         "   ",
         &format!("{}.", capital(pair.hint.words())),
     );
-    if pair.partial * 2 > pair.count {
-        let text = "The two accesses touch only partly the same bytes.";
+    if let Some(text) = partial(pair) {
         page.para(Look::Dim, "   ", text);
     }
     if options.contexts {
@@ -258,8 +257,27 @@ fn one(
     }
 }
 
-fn rounded(share: f64) -> String {
+pub(super) fn rounded(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
+}
+
+/// What is said of lines that cannot do the access.
+pub(super) fn doubt(doubtful: [bool; 2]) -> Option<String> {
+    let which = match doubtful {
+        [false, false] => return None,
+        [true, true] => "both lines",
+        [true, false] => "the first line",
+        [false, true] => "the second line",
+    };
+    Some(format!(
+        "doubtful: {which} cannot do this access as written; the compiler's notes name a place nearby. The instruction is certain, the method most likely right."
+    ))
+}
+
+/// What is said of accesses that are mostly not of the same bytes.
+pub(super) fn partial(pair: &LeafPair) -> Option<&'static str> {
+    let most = pair.partial > pair.count / 2;
+    most.then_some("The two accesses touch only partly the same bytes.")
 }
 
 /// A line, its source if there is any, and what the machine does there.
@@ -297,18 +315,9 @@ fn initialising(page: &mut Page, lines: &Lines, options: &TextOptions) {
     let Some(most) = pairs.first() else {
         return;
     };
-    let count = pairs
-        .iter()
-        .fold(0u64, |sum, pair| sum.saturating_add(pair.count));
     page.blank();
     page.line(Look::Bold, "NEW OBJECTS");
-    let text = format!(
-        "{} with {}, in which one access initialises a new object or array, as Java requires: only fewer allocations would save these. Most at {}.",
-        plural(pairs.len() as u64, "pair of lines", "pairs of lines"),
-        plural(count, "sample", "samples"),
-        lines.name(most.second)
-    );
-    page.para(Look::Plain, "", &text);
+    page.para(Look::Plain, "", &new_objects(lines, most, &pairs));
     if options.contexts {
         for pair in pairs.iter().take(options.top) {
             page.blank();
@@ -317,7 +326,20 @@ fn initialising(page: &mut Page, lines: &Lines, options: &TextOptions) {
     }
 }
 
-fn kinds(page: &mut Page, m: &Manifest) {
+/// What is said of pairs that set up new objects; `most`: the first of them.
+pub(super) fn new_objects(lines: &Lines, most: &LeafPair, pairs: &[&LeafPair]) -> String {
+    let count = pairs
+        .iter()
+        .fold(0u64, |sum, pair| sum.saturating_add(pair.count));
+    format!(
+        "{} with {}, in which one access initialises a new object or array, as Java requires: only fewer allocations would save these. Most at {}.",
+        plural(pairs.len() as u64, "pair of lines", "pairs of lines"),
+        plural(count, "sample", "samples"),
+        lines.name(most.second)
+    )
+}
+
+pub(super) fn kinds(page: &mut Page, m: &Manifest) {
     page.blank();
     page.line(Look::Bold, "ALL SAMPLES, by kind");
     for waste in Waste::ALL {
@@ -346,7 +368,7 @@ fn kinds(page: &mut Page, m: &Manifest) {
 }
 
 /// How the samples fared.
-fn samples(page: &mut Page, m: &Manifest) {
+pub(super) fn samples(page: &mut Page, m: &Manifest) {
     let get = |name: &str| m.samples.get(name).copied().unwrap_or(0);
     page.blank();
     page.line(Look::Bold, "WHAT BECAME OF THE SAMPLES");
@@ -428,7 +450,7 @@ fn samples(page: &mut Page, m: &Manifest) {
     }
 }
 
-fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
+pub(super) fn not_measured(page: &mut Page, profile: &Profile, options: &TextOptions) {
     let m = profile.manifest();
     page.blank();
     page.line(Look::Bold, "NOT MEASURED");

@@ -82,18 +82,23 @@ function ranges(numbers) {
   return out.map(([a, b]) => (a === b ? String(a) : a + "\u2013" + b)).join(", ");
 }
 
-/** A name with its last part set off: what one looks for is at the end. */
-function nameOf(full) {
+/** Where class and method begin in a name. */
+function packageEnd(full) {
   const paren = full.search(/[ (]/);
   const head = paren < 0 ? full : full.slice(0, paren);
-  const dot = head.lastIndexOf(".", head.lastIndexOf(".") - 1) + 1;
+  return head.lastIndexOf(".", head.lastIndexOf(".") - 1) + 1;
+}
+
+/** A name with its last part set off: what one looks for is at the end. */
+function nameOf(full) {
+  const dot = packageEnd(full);
   return [h("span", { class: "package" }, full.slice(0, dot)), h("bdi", null, full.slice(dot))];
 }
 
 /** Paragraphs of the text report; its first words, such as "Exact:", set off. */
 function paragraphs(lines, attributes) {
   return (lines || []).map((line) => {
-    const found = /^(Exact|Estimates|Lower bounds|Bounded|Incomplete|Not known): /.exec(line);
+    const found = /^(Exact|Estimates|Lower bounds|Bounded|Careful|Incomplete|Not known): /.exec(line);
     if (!found) return h("p", attributes, line);
     const doubt = found[1] !== "Exact";
     return h("p", { class: doubt ? "doubt" : "sure" }, h("strong", null, found[1] + ": "), line.slice(found[0].length));

@@ -7,7 +7,8 @@ function view(shown) {
   if (shown.q) return searchView(shown.q);
   if (shown.method) return methodView(Number(shown.method), shown);
   if (shown.line) return lineView(Number(shown.line), shown);
-  return DATA.lens === "sites" ? sitesOverview(shown) : pathsOverview(shown);
+  if (shown.pair) return pairView(Number(shown.pair), shown);
+  return { sites: sitesOverview, waste: wasteOverview }[DATA.lens]?.(shown) ?? pathsOverview(shown);
 }
 
 /** `moved`: the reader went somewhere else, so that reading begins at the top. */

@@ -20,6 +20,28 @@ function searchable() {
     line.parts.forEach((p) => add("Types", p.type + " " + (p.site || ""), href, () => [h("bdi", null, p.type), h("span", { class: "where" }, " from " + line.name + (p.site ? ", in " + p.site : ""))]));
     if (line.source) add("Source lines", lineText(line), href, () => [h("code", null, lineText(line)), h("span", { class: "where" }, " " + line.name)]);
   });
+  const callers = new Set();
+  const texts = new Set();
+  (DATA.pairs || []).forEach((pair, at) => {
+    const href = link({ pair: at + 1 });
+    const names = isBoth(pair) ? [pair.first] : [pair.first, pair.second];
+    const { words } = pair;
+    add("Pairs", [words.kind, pair.type, ...names.map(frameName), words.hint].join(" "), href, () => [words.kind + ", " + pair.type + ": ", names.map((frame, side) => [side ? " and " : "", nameOf(frameName(frame))]), h("span", { class: "where" }, " " + words.share)]);
+    for (const frame of names.filter((one) => frameText(one) && !texts.has(one))) {
+      texts.add(frame);
+      add("Source lines", frameText(frame), href, () => [h("code", null, frameText(frame)), h("span", { class: "where" }, " " + frameName(frame))]);
+    }
+    // A caller leads to the first pair in whose contexts it stands.
+    for (const context of pair.contexts.flatMap(([first, second]) => [first, second])) {
+      for (let one = DATA.contexts[context][0]; one >= 0 && !callers.has(one); one = DATA.contexts[one][0]) {
+        callers.add(one);
+        const frame = DATA.contexts[one][1];
+        if (callers.has("frame " + frame)) continue;
+        callers.add("frame " + frame);
+        add("Callers", frameName(frame), href, () => [nameOf(frameName(frame)), h("span", { class: "where" }, " calls " + frameName(pair.second))]);
+      }
+    }
+  });
   [...(DATA.notes || []), ...(DATA.folded || [])].forEach((text) => add("Notes", text, null, () => text));
   return all;
 }
