@@ -348,20 +348,7 @@ fn names_stay_text() {
     )
     .unwrap();
     let page = page_of(&changed, &options);
-    for mark in [
-        "<script",
-        "</script",
-        "<!--",
-        "<img",
-        "alert(1)>",
-        "onerror=alert(1)>",
-    ] {
-        assert_eq!(
-            page.matches(mark).count(),
-            harmless.matches(mark).count(),
-            "{mark}"
-        );
-    }
+    stays_text(&page, &harmless);
     assert!(page.contains("<title>&lt;/script&gt;"));
     let data = page_data(&page);
     assert_eq!(data["methods"][0]["method"], evil);

@@ -18,7 +18,7 @@ use borescope_spool::waste::{Compiled, Method};
 use borescope_waste::handler::table::Capacity;
 use borescope_waste::{Frame, Miss, Source, Waste};
 use serde_json::Value;
-use support::page_data;
+use support::{page_data, stays_text};
 
 /// Seals the spool `from`.
 fn sealed(from: &Path, tmp: &Path) -> Profile {
@@ -427,13 +427,7 @@ fn names_stay_text() {
     let page = page_of(&wide(tmp.path(), 3, evil), &HtmlOptions::default());
     let tmp = tempfile::tempdir().unwrap();
     let harmless = page_of(&wide(tmp.path(), 3, "Fine"), &HtmlOptions::default());
-    for mark in ["<script", "</script", "<!--", "<img", "onerror=alert(1)>"] {
-        assert_eq!(
-            page.matches(mark).count(),
-            harmless.matches(mark).count(),
-            "{mark}"
-        );
-    }
+    stays_text(&page, &harmless);
     let data = page_data(&page);
     assert!(
         data["frames"]

@@ -20,8 +20,9 @@ use std::path::PathBuf;
 use borescope_profile::Profile;
 
 pub(crate) use around::Around;
-pub(crate) use budget::{Data, List, cut};
+pub(crate) use budget::{List, cut};
 
+use self::budget::Data;
 use crate::page::Page;
 use crate::{Error, MethodGlob, words};
 
@@ -70,6 +71,16 @@ pub fn html(profile: &Profile, options: &HtmlOptions, out: &mut dyn Write) -> Re
         let data = paths::data(profile, options)?;
         write(&profile.manifest().target.command, &data, out)
     })
+}
+
+/// The data of a page as far as every lens has the same: `about` is what the text report begins with, of which the first paragraph is the command.
+pub(crate) fn begun(lens: &str, borescope: &str, about: &[String]) -> Result<Data, Error> {
+    let mut data = Data::new();
+    data.field("lens", &lens)?;
+    data.field("borescope", &borescope)?;
+    data.field("command", &about.first())?;
+    data.field("about", &about.get(1..))?;
+    Ok(data)
 }
 
 /// Puts the parts together. `data` is JSON without `<`.

@@ -8,7 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 use super::budget::List;
 use super::flow::Flow;
 use super::tree::{self, Tree};
-use super::{Data, HtmlOptions, cut, said};
+use super::{HtmlOptions, begun, cut, said};
 use crate::contrast::{Code, contrast};
 use crate::first::{self, Lead};
 use crate::json::{ChainJson, Each, PathJson, chain_interval, hottest, method_fields};
@@ -53,9 +53,10 @@ pub(super) fn data(profile: &Profile, options: &HtmlOptions) -> Result<Vec<u8>, 
         ..TextOptions::default()
     };
 
-    let mut data = Data::new();
-    data.field("lens", &"paths")?;
-    head(&mut data, profile)?;
+    let about = said(|page| text::header(page, profile));
+    let mut data = begun("paths", &manifest.borescope, &about)?;
+    data.field("k", &manifest.k)?;
+    data.field("iterations", &manifest.totals.ids)?;
     if chosen.is_empty() {
         let why = said(|page| text::nothing(page, profile, &most, &all));
         data.field("nothing", &why)?;
@@ -73,17 +74,6 @@ pub(super) fn data(profile: &Profile, options: &HtmlOptions) -> Result<Vec<u8>, 
     data.field("folded", &details.folded)?;
     data.finished("details", details.list);
     Ok(data.finish())
-}
-
-/// What was profiled, in words and as the page's script needs it.
-fn head(data: &mut Data, profile: &Profile) -> Result<(), Error> {
-    let m = profile.manifest();
-    let about = said(|page| text::header(page, profile));
-    data.field("borescope", &m.borescope)?;
-    data.field("command", &about.first())?;
-    data.field("about", &about.get(1..))?;
-    data.field("k", &m.k)?;
-    data.field("iterations", &m.totals.ids)
 }
 
 /// A line of the table of methods: the fields of the JSON report, and words of the text report.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::heap::{Heap, Line, What};
 use super::text;
 use super::{At, Leads};
-use crate::html::{Around, Data, HtmlOptions, cut, said};
+use crate::html::{Around, HtmlOptions, begun, cut, said};
 use crate::words::{self, plural, thousands};
 use crate::{Error, TextOptions};
 
@@ -34,11 +34,7 @@ fn data(profile: &Profile, options: &HtmlOptions) -> Result<Vec<u8>, Error> {
     let m = profile.manifest();
     let glob = options.method.as_ref();
     let about = said(|page| text::header(page, m));
-    let mut data = Data::new();
-    data.field("lens", &"sites")?;
-    data.field("borescope", &m.borescope)?;
-    data.field("command", &about.first())?;
-    data.field("about", &about.get(1..))?;
+    let mut data = begun("sites", &m.borescope, &about)?;
     let notes = said(|page| text::not_measured(page, profile, &TextOptions::default()));
     data.field("notes", &notes.get(1..))?;
     let Some(last) = At::last(profile) else {

@@ -9,12 +9,11 @@ use borescope_waste::analysis::text::text as instruction;
 use borescope_waste::rank::LeafPair;
 use borescope_waste::{Frame, Waste};
 use serde::Serialize;
-use serde::ser::{SerializeSeq, Serializer};
 
 use super::flame::{self, Flame};
 use super::lines::{Lines, doubtful, type_of};
 use super::{kind, text};
-use crate::html::{Around, Data, HtmlOptions, List, cut, said};
+use crate::html::{Around, HtmlOptions, List, begun, cut, said};
 use crate::words::{self, plural, thousands};
 use crate::{Error, TextOptions};
 
@@ -44,11 +43,7 @@ pub fn html(profile: &Profile, options: &HtmlOptions, out: &mut dyn Write) -> Re
 fn data(profile: &Profile, options: &HtmlOptions) -> Result<Vec<u8>, Error> {
     let m = profile.manifest();
     let about = said(|page| text::header(page, m));
-    let mut data = Data::new();
-    data.field("lens", &"waste")?;
-    data.field("borescope", &m.borescope)?;
-    data.field("command", &about.first())?;
-    data.field("about", &about.get(1..))?;
+    let mut data = begun("waste", &m.borescope, &about)?;
     let notes = said(|page| text::not_measured(page, profile, &TextOptions::default()));
     data.field("notes", &notes.get(1..))?;
     data.field("samples", &said(|page| text::samples(page, m)).get(1..))?;
@@ -255,18 +250,8 @@ struct PairWords {
     partial: Option<&'static str>,
 }
 
-/// A pair of contexts, as `[first, second, samples]`: places in the list of contexts.
-struct Way {
-    first: u32,
-    second: u32,
-    count: u64,
-}
-
-impl Serialize for Way {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (self.first, self.second, self.count).serialize(serializer)
-    }
-}
+/// A pair of contexts: first and second, as places in the list of contexts; samples.
+type Way = (u32, u32, u64);
 
 impl PairJson {
     fn of(
@@ -284,11 +269,7 @@ impl PairJson {
             else {
                 break;
             };
-            contexts.push(Way {
-                first,
-                second,
-                count: one.count,
-            });
+            contexts.push((first, second, one.count));
         }
         let rest = pair.contexts.get(contexts.len()..).unwrap_or_default();
         let samples = rest
@@ -339,22 +320,8 @@ struct FlameJson {
     most_folded: u64,
 }
 
-/// A frame, as `[caller, frame, samples]`: places in the lists of nodes and frames, both -1 of the root.
-struct NodeJson {
-    caller: i64,
-    frame: i64,
-    count: u64,
-}
-
-impl Serialize for NodeJson {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut seq = serializer.serialize_seq(Some(3))?;
-        seq.serialize_element(&self.caller)?;
-        seq.serialize_element(&self.frame)?;
-        seq.serialize_element(&self.count)?;
-        seq.end()
-    }
-}
+/// A frame: its caller and what ran, as places in the lists of nodes and frames, both -1 of the root; samples.
+type NodeJson = (i64, i64, u64);
 
 impl FlameJson {
     fn of(waste: Waste, flame: &Flame, places: &mut Places) -> Result<FlameJson, Error> {
@@ -374,11 +341,8 @@ impl FlameJson {
                     None => break,
                 },
             };
-            of.nodes.push(NodeJson {
-                caller: node.parent.map_or(-1, i64::from),
-                frame,
-                count: node.count,
-            });
+            let caller = node.parent.map_or(-1, i64::from);
+            of.nodes.push((caller, frame, node.count));
         }
         // Those for whose names there is no room. A caller stands before what it calls: so none that is here lacks its caller.
         let rest = flame.nodes.get(of.nodes.len()..).unwrap_or_default();

@@ -413,3 +413,21 @@ pub fn page_data(page: &str) -> serde_json::Value {
     let (data, _) = rest.split_once("</script>").expect("it ends");
     serde_json::from_str(data).expect("it is JSON")
 }
+
+/// Checks that what would leave its place in a page stands there no more often than in one with harmless names.
+pub fn stays_text(page: &str, harmless: &str) {
+    for mark in [
+        "<script",
+        "</script",
+        "<!--",
+        "<img",
+        "alert(1)>",
+        "onerror=alert(1)>",
+    ] {
+        assert_eq!(
+            page.matches(mark).count(),
+            harmless.matches(mark).count(),
+            "{mark}"
+        );
+    }
+}

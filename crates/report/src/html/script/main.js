@@ -8,7 +8,7 @@ function view(shown) {
   if (shown.method) return methodView(Number(shown.method), shown);
   if (shown.line) return lineView(Number(shown.line), shown);
   if (shown.pair) return pairView(Number(shown.pair), shown);
-  return { sites: sitesOverview, waste: wasteOverview }[DATA.lens]?.(shown) ?? pathsOverview(shown);
+  return { paths: pathsOverview, sites: sitesOverview, waste: wasteOverview }[DATA.lens](shown);
 }
 
 /** `moved`: the reader went somewhere else, so that reading begins at the top. */
