@@ -49,10 +49,14 @@ enum What {
 }
 
 /// How the agent runs, and its options.
-const VARIANTS: [(&str, &str); 3] = [
+const VARIANTS: [(&str, &str); 4] = [
     ("application classes", "jdk=0,attribute=0"),
     ("and the JDK's", "jdk=1,attribute=0"),
     ("and callers (default)", "jdk=1,attribute=1"),
+    (
+        "and what does not leave its method",
+        "jdk=1,attribute=1,local=1",
+    ),
 ];
 
 /// Prints tables.

@@ -1,7 +1,7 @@
 package demo;
 
 /**
- * What `borescope demo` profiles: a reader of settings such as "width = 42;" and two loops to compare it with.
+ * What `borescope demo paths` profiles: a reader of settings such as "width = 42;" and two loops to compare it with.
  *
  * <ul>
  * <li>{@link #parse}: one loop over tokens. Its four hot paths each take about a quarter of the iterations, so a profile of single

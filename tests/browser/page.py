@@ -2,7 +2,7 @@
 """Opens pages that `borescope report --format html` makes in a real Chromium, uses them, and looks for faults.
 
 usage: page.py [--shots DIR] BORESCOPE PROFILE [SOURCE]...   profiles of any lens, each with a directory of its sources after a colon
-       page.py run/borescope demo.borescope:java shop.borescope:java/demo
+       page.py run/borescope demo.borescope:java shop.borescope:java
 
 Needs `pip install playwright axe-playwright-python` and a Chromium: the distribution's package, or another one named by CHROMIUM (playwright's
 own download is not used). Checks each view, search, sorting, the slider, links, keys, light and dark; that nothing is written to the console, that

@@ -61,6 +61,8 @@ pub struct Sites {
     pub jdk: bool,
     /// What the JDK allocates is told apart by the application's call.
     pub attribute: bool,
+    /// Objects that plainly do not leave the method that makes them are marked, too.
+    pub local: bool,
     /// Snapshots list each object.
     pub objects: bool,
     /// Snapshots collect first.
@@ -114,6 +116,7 @@ impl Options {
             sites: Sites {
                 jdk: true,
                 attribute: true,
+                local: false,
                 objects: false,
                 gc: true,
                 mode: Mode::Auto,
@@ -141,7 +144,7 @@ impl Options {
                 "k" | "engine" | "branches" | "straight" | "memory" | "rows" | "burst" | "seed" => {
                     of_paths = Some(key);
                 }
-                "jdk" | "attribute" | "objects" | "gc" | "every" | "mode" | "trace" => {
+                "jdk" | "attribute" | "local" | "objects" | "gc" | "every" | "mode" | "trace" => {
                     of_sites = Some(key);
                 }
                 "rate" | "tolerance" | "watches" => of_waste = Some(key),
@@ -191,6 +194,7 @@ impl Options {
                 "straight" => o.straight_line = flag(key, value)?,
                 "jdk" => o.sites.jdk = flag(key, value)?,
                 "attribute" => o.sites.attribute = flag(key, value)?,
+                "local" => o.sites.local = flag(key, value)?,
                 "objects" => o.sites.objects = flag(key, value)?,
                 "gc" => o.sites.gc = flag(key, value)?,
                 "trace" => o.sites.trace = flag(key, value)?,
@@ -237,7 +241,7 @@ impl Options {
                 _ => {
                     return Err(format!(
                         "unknown agent option `{key}`; known: lens, out, include, exclude; lens=paths: k, engine, branches, straight, memory, rows, burst, seed; \
-                         lens=sites: jdk, attribute, objects, gc, every, mode, trace; lens=waste: rate, tolerance, watches"
+                         lens=sites: jdk, attribute, local, objects, gc, every, mode, trace; lens=waste: rate, tolerance, watches"
                     ));
                 }
             }
@@ -362,14 +366,16 @@ mod tests {
     fn sites_have_their_own_options() {
         let o = Options::parse("lens=sites,mode=auto").unwrap();
         assert_eq!(o.lens, Lens::Sites);
-        assert!(o.sites.jdk && o.sites.attribute && o.sites.gc && !o.sites.objects);
+        assert!(o.sites.jdk && o.sites.attribute && o.sites.gc);
+        assert!(!o.sites.local && !o.sites.objects);
         let o = Options::parse(
-            "every=5,objects=1,gc=0,mode=dynamic,jdk=0,attribute=0,trace=1,lens=sites",
+            "every=5,objects=1,gc=0,mode=dynamic,jdk=0,attribute=0,local=1,trace=1,lens=sites",
         )
         .unwrap();
         let expected = Sites {
             jdk: false,
             attribute: false,
+            local: true,
             objects: true,
             gc: false,
             mode: Mode::Dynamic,

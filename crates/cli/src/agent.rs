@@ -3,7 +3,7 @@
 //! Options are `key=value` separated by commas; globs within a value are separated by semicolons. So commas, semicolons, percent
 //! signs, blanks, quotes (which HotSpot strips from JAVA_TOOL_OPTIONS) and all that is not printable ASCII are written `%XX`.
 
-use crate::args::{SiteOptions, WasteOptions, YesNo};
+use crate::args::{Engine, SiteOptions, WasteOptions, YesNo};
 use crate::failure::{Result, cannot};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -79,7 +79,23 @@ pub struct Paths<'a> {
     pub one_in: Option<u32>,
 }
 
-impl Paths<'_> {
+impl<'a> Paths<'a> {
+    /// Everything that is not the JDK's, with the default engine.
+    pub fn of(k: u8, out: &'a Path) -> Self {
+        Self {
+            k,
+            engine: Engine::Automaton.name(),
+            out,
+            include: &[],
+            exclude: &[],
+            split: false,
+            straight_line: false,
+            memory: None,
+            rows: None,
+            one_in: None,
+        }
+    }
+
     /// The option string that follows `-agentpath:LIB=`.
     pub fn encode(&self) -> String {
         let mut s = format!(

@@ -1,5 +1,6 @@
 //! The command line: one table from which parsing and `--help` come.
 
+use crate::failure::{self, usage};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 wrong command line; 2 cannot be 
         iteration to iteration. `sites` tells of every live object which line allocated it, and which lines keep allocating what stays. `waste` samples loads and stores of the compiled code and tells \
         which pairs of lines read or write memory to no use.",
     after_help = "Start here:
-  borescope demo                             profile a small bundled program
+  borescope demo                             profile a small bundled program (and: demo sites)
   borescope paths -- java -jar app.jar       which paths do my methods take?
   borescope sites -- java -jar app.jar       which lines allocated what is alive?
   borescope waste -- java -jar app.jar       which loads and stores are useless?
@@ -68,7 +69,7 @@ pub enum Command {
   borescope paths -- mvn test                                              every JVM that appears
 
 What next: `borescope report DIR` reads the profile again, whole or by method; its .parquet files open in DuckDB and pandas.
-Without this command (containers, servers): java -agentpath:/path/libborescope.so=lens=paths,k=4,out=DIR ...; then `borescope report DIR`.
+Without this command (build tools, containers, servers): `borescope paths --print-agent -o DIR` prints the option that a JVM needs; then `borescope report DIR`.
 
 Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command line and 2 cannot be done here if it was not started."
     )]
@@ -91,7 +92,7 @@ Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command li
 
 What next: `borescope report DIR` shows what grew, `borescope diff DIR --from 2 --to 5` compares two snapshots; the .parquet files open in
 DuckDB and pandas.
-Without this command (containers, servers): java -agentpath:/path/libborescope.so=lens=sites,out=DIR ...; then `borescope report DIR`.
+Without this command (build tools, containers, servers): `borescope sites --print-agent -o DIR` prints the option that a JVM needs; then `borescope report DIR`.
 
 Exit codes: the program's own; 128 + n if signal n killed it; 1 wrong command line and 2 cannot be done here if it was not started."
     )]
@@ -190,10 +191,24 @@ agent says which and how to mend it; the program ran without it, and 2 replaces 
     )]
     Report(ReportArgs),
 
+    /// Watch what a run has counted so far, live
+    #[command(
+        long_about = "Shows what the agents of a run have counted so far, and goes on: methods by paths, lines by live bytes of the last snapshot, pairs of lines by samples, \
+            each with what came since the figures before. Only the spool is read; the JVM does not notice. Keys: arrows and Enter look into a row, / filters, s sorts, p pauses, \
+            n takes a snapshot (sites), Tab goes to the next JVM, q ends it.",
+        after_help = format!("Examples:
+  borescope top run1
+  borescope top 4711 --source src/main/java        the JVM with this process id
+
+{EXIT_CODES}")
+    )]
+    Top(TopArgs),
+
     /// Profile a small bundled program and show the result
     #[command(
-        long_about = "Profiles a small bundled program and shows the result: a loop over tokens whose four paths are equally hot but \
-            come in one fixed order (which only sequences across iterations show), a loop with two paths in no order, and a flat one.\n\n\
+        long_about = "Profiles a small bundled program and shows the result. `demo paths`: a loop over tokens whose four paths are equally hot but \
+            come in one fixed order (which only sequences across iterations show), a loop with two paths in no order, and a flat one. \
+            `demo sites`: a shop with a cache that nobody empties, and which line fills it.\n\n\
             Needs a JDK 17 or newer: JAVA_HOME, or java on PATH.",
         after_help = format!("{EXIT_CODES}")
     )]
@@ -331,12 +346,12 @@ pub struct PathsArgs {
     /// the interval that holds the true one in 95 of 100 cases; methods without loops, which cost little, are still counted exactly
     #[arg(long, value_name = "1/N", value_parser = one_in)]
     pub burst: Option<u32>,
-    /// Say only where the profile is
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// The program to run, after `--`
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    /// What is shown at the end
+    #[command(flatten)]
+    pub ending: Ending,
+    /// What to run
+    #[command(flatten)]
+    pub program: Program,
 }
 
 /// How a report is printed.
@@ -405,6 +420,9 @@ pub struct ReportArgs {
     /// Write it to this file instead of standard output; `-` is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+    /// Then open the file that --out names, as the desktop opens such files
+    #[arg(long, requires = "out")]
+    pub open: bool,
     /// Of sites as pprof, collapsed or csv: only this snapshot [default: the last, or that of the last OutOfMemoryError; csv all]
     #[arg(long, value_name = "N")]
     pub snapshot: Option<u32>,
@@ -415,8 +433,8 @@ pub struct ReportArgs {
     /// Show only methods (of `sites` and `waste`: lines in methods) that match, such as 'Scanner.*' or 'com.acme.*'
     #[arg(long, value_name = "GLOB")]
     pub method: Option<String>,
-    /// Quote source lines from here (searched by package, then by file name), and name files as they are found here; may be repeated
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// Quote source lines from here, a directory or a jar or zip with sources (searched by package, then by file name), and name files as they are found here; may be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub source: Vec<PathBuf>,
     /// List every class and method that was not instrumented, with the reason
     #[arg(long)]
@@ -429,12 +447,72 @@ pub struct ReportArgs {
     pub color: Color,
 }
 
+/// The program to be profiled.
+#[derive(Debug, Default, Args)]
+pub struct Program {
+    /// Run nothing, but print the option that makes a JVM load the agent with these options: for build tools and scripts
+    #[arg(long, conflicts_with_all = ["command", "quiet", "open"])]
+    pub print_agent: bool,
+    /// The program to run, after `--`
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+impl Program {
+    /// An error if there is nothing to do; `lens`: the command it is for.
+    pub fn check(&self, lens: &str) -> failure::Result<()> {
+        match self.command.is_empty() && !self.print_agent {
+            true => Err(usage!(
+                "no command: put it after `--`, as in `borescope {lens} -- java -jar app.jar`"
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What is shown when a program has been profiled.
+#[derive(Debug, Default, Args)]
+pub struct Ending {
+    /// Say only where the profile is
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Make the report's page as well, report.html in the profile, and open it in the browser
+    #[arg(long)]
+    pub open: bool,
+}
+
+/// Options of `top`.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// The directory that `paths`, `sites` or `waste` named, or the process id of the JVM
+    #[arg(value_name = "DIR|PID", value_hint = ValueHint::DirPath)]
+    pub target: PathBuf,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub interval: u32,
+    /// Quote source lines from here, a directory or a jar or zip with sources; may be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub source: Vec<PathBuf>,
+}
+
+/// What `demo` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DemoLens {
+    /// Control-flow paths, of loops over tokens
+    Paths,
+    /// Allocation sites, of a shop whose cache nobody empties
+    Sites,
+}
+
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Count sequences of up to K paths, 1 to 64
-    #[arg(short, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub k: u8,
+    /// What to show
+    #[arg(value_enum, value_name = "LENS", default_value_t = DemoLens::Paths)]
+    pub lens: DemoLens,
+    /// paths: count sequences of up to K paths, 1 to 64 [default: 4]
+    #[arg(short, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub k: Option<u8>,
     /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,

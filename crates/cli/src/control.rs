@@ -87,15 +87,48 @@ impl Jvm {
     }
 }
 
-/// Looks for the spool of a JVM.
-pub fn find(pid: u32) -> Result<Jvm> {
+/// The output directory of the agent in a JVM, of any lens, as it is seen from here.
+pub fn output_of(pid: u32) -> Result<PathBuf> {
+    match spools(pid)?.first() {
+        Some(spool) => {
+            let output = spool.ancestors().nth(2).unwrap_or(spool); // OUT/.spool/PID
+            let reached = inside(pid, output);
+            Ok(if reached.is_dir() {
+                reached
+            } else {
+                output.to_owned()
+            })
+        }
+        None => Err(none(pid)),
+    }
+}
+
+/// The spools that a process has open, as it names them.
+fn spools(pid: u32) -> Result<Vec<PathBuf>> {
     let files = open_files(pid).map_err(|e| unreadable(pid, &e))?;
     let of_agent = files.iter().filter_map(|file| {
         let spool = file.parent()?;
         let named = file.file_name()? == LOG && spool.parent()?.file_name()? == SPOOLS;
         named.then(|| spool.to_owned())
     });
-    let spools: Vec<PathBuf> = of_agent.collect();
+    Ok(of_agent.collect())
+}
+
+/// There is no agent in a process.
+fn none(pid: u32) -> Failure {
+    match is_jvm(pid) {
+        true => cannot!(
+            "JVM {pid} does not run under `borescope sites`: `borescope attach {pid}` goes into it"
+        ),
+        false => cannot!(
+            "process {pid} is no JVM: give the id of the java process itself (`jps` lists them)"
+        ),
+    }
+}
+
+/// Looks for the spool of a JVM that takes requests.
+pub fn find(pid: u32) -> Result<Jvm> {
+    let spools = spools(pid)?;
     let with_socket = spools.iter().find(|spool| {
         let inside = inside(pid, spool);
         inside.join(SOCKET).exists() || spool.join(SOCKET).exists()
@@ -108,12 +141,7 @@ pub fn find(pid: u32) -> Result<Jvm> {
         (None, Some(_)) => Err(cannot!(
             "JVM {pid} takes no snapshots now: it is being profiled by `borescope paths`, or starts or ends"
         )),
-        (None, None) if is_jvm(pid) => Err(cannot!(
-            "JVM {pid} does not run under `borescope sites`: `borescope attach {pid}` goes into it"
-        )),
-        (None, None) => Err(cannot!(
-            "process {pid} is no JVM: give the id of the java process itself (`jps` lists them)"
-        )),
+        (None, None) => Err(none(pid)),
     }
 }
 

@@ -43,7 +43,12 @@ pub fn command(words: &[OsString], agent: &OsStr) -> Result<Command> {
 }
 
 /// Runs the command to its end; returns its exit code, 128 + n if signal n killed it.
-pub fn run(mut command: Command) -> Result<u8> {
+pub fn run(command: Command) -> Result<u8> {
+    run_meanwhile(command, |_| {})
+}
+
+/// As [`run`]; `meanwhile` has the program once it has started, and its standard input is closed afterwards.
+pub fn run_meanwhile(mut command: Command, meanwhile: impl FnOnce(&mut Child)) -> Result<u8> {
     let ignored = ignored_signals();
     let handled: Vec<i32> = FORWARDED
         .into_iter()
@@ -72,6 +77,8 @@ pub fn run(mut command: Command) -> Result<u8> {
             }
         }
     });
+    meanwhile(&mut child);
+    drop(child.stdin.take());
     let status = wait(&mut child, || {
         handle.close();
         let _ = forwarder.join();

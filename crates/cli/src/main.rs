@@ -13,10 +13,12 @@ mod found;
 mod jdk;
 mod launch;
 mod output;
+mod page;
 mod say;
 mod sealing;
 mod session;
 mod show;
+mod top;
 
 use args::{Cli, Command};
 use clap::Parser as _;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => command::diff::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Demo(args) => command::demo::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Seal(args) => command::seal::run(&args),
         Command::Simulate(args) => command::simulate::run(&args),

@@ -5,10 +5,10 @@ use crate::failure::{Failure, Result, damaged, usage};
 use crate::sealing;
 use borescope_profile::{Manifest, Opened, sites, waste};
 use borescope_report::sites::At;
-use borescope_report::{HtmlOptions, JsonOptions, TextOptions};
+use borescope_report::{HtmlOptions, JsonOptions, Sources, TextOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Columns when nothing says how many there are; also the most that text is set in.
 const WIDTH: usize = 100;
@@ -128,6 +128,11 @@ pub fn chosen<'a>(profile: &'a sites::Profile, dir: &Path, number: u32) -> Resul
 /// There is none in the profile.
 pub fn no_snapshot(dir: &Path) -> Failure {
     damaged!("no snapshot in {}", dir.display())
+}
+
+/// Where the source is, as `--source` says.
+pub fn sources(paths: &[PathBuf]) -> Result<Sources> {
+    Sources::open(paths).map_err(|e| usage!("--source {e}"))
 }
 
 /// Options of a text report to this stream: as wide as its terminal, coloured as asked (`NO_COLOR`: <https://no-color.org>).

@@ -1,5 +1,5 @@
 //! The demo for real, on the machine's JDK and with the agent that cargo has built beside this test: its committed class is what its
-//! committed source says, and it prints what README shows.
+//! committed source says, and it prints what README shows. (That of `demo sites` is an end-to-end test, on one JDK.)
 
 mod common;
 
@@ -15,25 +15,32 @@ fn repository(path: &str) -> PathBuf {
 }
 
 #[test]
-fn compiling_the_source_gives_the_committed_class() {
+fn compiling_the_sources_gives_the_committed_classes() {
     let demo = repository("java/demo");
     let out = tempfile::tempdir().unwrap();
     let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/javac"));
     let javac = home.filter(|p| p.is_file()).unwrap_or("javac".into());
     let status = Command::new(&javac)
         .args(["--release", "17", "-g", "-d"])
-        .args([out.path(), &demo.join("Settings.java")])
+        .arg(out.path())
+        .args(["Settings.java", "Shop.java"].map(|name| demo.join(name)))
         .status();
     assert!(
         status
             .unwrap_or_else(|e| panic!("this test needs a JDK's {}: {e}", javac.display()))
             .success()
     );
-    let made = std::fs::read(out.path().join("demo/Settings.class")).unwrap();
-    assert!(
-        made == std::fs::read(demo.join("Settings.class")).unwrap(),
-        "run: javac --release 17 -g -d java java/demo/Settings.java"
-    );
+    let made = std::fs::read_dir(out.path().join("demo")).unwrap();
+    let made: Vec<_> = made.map(|class| class.unwrap().path()).collect();
+    assert_eq!(made.len(), 3, "{made:?}");
+    for class in made {
+        let committed = std::fs::read(demo.join(class.file_name().unwrap())).unwrap_or_default();
+        assert!(
+            std::fs::read(&class).unwrap() == committed,
+            "{}: run: javac --release 17 -g -d java java/demo/*.java",
+            class.display()
+        );
+    }
 }
 
 #[test]

@@ -295,3 +295,60 @@ fn closed_standard_error_costs_neither_exit_code_nor_profile() {
     assert_eq!(std::fs::read_to_string(w.path("code")).unwrap(), "4\n");
     assert!(w.path("out/manifest.json").is_file());
 }
+
+#[test]
+fn the_page_is_made_and_opened_when_asked_for() {
+    let w = World::new();
+    w.java(7);
+    w.script("xdg-open", r#"echo "$1" > seen; mv seen opened"#);
+    let opened = || {
+        let seen = w.path("opened");
+        while !seen.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5)); // it is not waited for
+        }
+        let text = std::fs::read_to_string(&seen).unwrap();
+        std::fs::remove_file(&seen).unwrap();
+        std::path::PathBuf::from(text.trim_end())
+    };
+    let ran = w.run(&["paths", "--open", "-q", "-o", "run", "--", "java"]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(opened().ends_with("run/report.html"), "{ran:?}");
+    let page = std::fs::read_to_string(w.path("run/report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>"));
+
+    let report = [
+        "report", "run", "--format", "html", "--out", "of.html", "--open",
+    ];
+    assert_eq!(w.run(&report).code, Some(0));
+    assert!(opened().ends_with("of.html"));
+
+    // A server has no desktop.
+    let bare = w
+        .borescope(&report)
+        .env("PATH", w.path("template"))
+        .output();
+    let ran = Ran::new(bare.unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("nothing here opens of.html"), "{ran:?}");
+    let ran = w.run(&["report", "run", "--format", "html", "--open"]);
+    ran.fails(1, &["--out"]);
+}
+
+#[test]
+fn the_option_alone_does_what_the_command_does() {
+    let w = World::new();
+    let java = w.java(0);
+    for lens in ["paths", "sites", "waste"] {
+        let printed = w.run(&[lens, "--print-agent", "-o", lens]);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        let option = printed.stdout.strip_suffix('\n').unwrap();
+        let start = format!("-agentpath:{}=lens={lens},", w.path("agent.so").display());
+        assert!(option.starts_with(&start), "{option}");
+        assert!(w.list(lens).is_empty());
+        let ran = w.command(&java).arg(option).status().unwrap();
+        assert!(ran.success());
+        assert_eq!(w.run(&["report", lens]).code, Some(0));
+    }
+    let both = w.run(&["paths", "--print-agent", "-o", "x", "--", "java"]);
+    both.fails(1, &["--print-agent"]);
+}

@@ -1,7 +1,7 @@
 //! Reports of a profile, one file an exporter: [`text()`] and [`html()`] for people, [`json()`] for tools; [`sites`] has those of the sites lens, [`waste`] those of the waste
 //! lens, [`mod@export`] the formats of other tools.
 //!
-//! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked. Details are read one method at a
+//! In: a [`Profile`](borescope_profile::Profile). Out: bytes on a writer, and nothing else: no file is written, no terminal asked; [`Sources`] alone are read from files that the user names. Details are read one method at a
 //! time, so that a profile of millions of n-grams needs no more memory than its largest method. What must never happen here: a
 //! figure that claims more than the profile knows, a panic on a strange profile or a narrow terminal, control characters of the
 //! profiled program on the reader's terminal.
@@ -30,8 +30,9 @@ use std::io::{self, BufWriter, Write};
 pub use filter::MethodGlob;
 pub use html::{HtmlOptions, MOST_BYTES, html};
 pub use json::{JsonOptions, json};
+pub use source::{NoSources, Sources};
 pub use text::{TextOptions, text};
-pub use words::thousands;
+pub use words::{size, thousands};
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Text for people. What was profiled; where to look first; the hottest methods with their hot chains in source lines; then the
 //! detail of the same methods; then what was not measured.
 
-use std::{io::Write, path::PathBuf};
+use std::io::Write;
 
 use borescope_paths::chains::{self, Chain};
 use borescope_profile::{Manifest, Method, MethodDetail, Profile};
@@ -15,7 +15,7 @@ use crate::{
     names::Names,
     page::{Look, Page},
     skipped,
-    source::SourceFile,
+    source::Sources,
     words::{self, percent, plural, thousands},
 };
 
@@ -39,8 +39,8 @@ pub struct TextOptions {
     pub color: bool,
     /// Only these methods.
     pub method: Option<MethodGlob>,
-    /// Directories with source files, looked through in this order.
-    pub source: Vec<PathBuf>,
+    /// Where source files are looked for.
+    pub source: Sources,
     /// Whether to list all classes and methods that stayed plain, not only examples.
     pub skipped: bool,
     /// Whether to show the full calling contexts of pairs (waste lens).
@@ -55,7 +55,7 @@ impl Default for TextOptions {
             width: 80,
             color: false,
             method: None,
-            source: Vec::new(),
+            source: Sources::default(),
             skipped: false,
             contexts: false,
         }
@@ -384,7 +384,7 @@ impl Entry<'_> {
             .method
             .source_file
             .as_ref()
-            .and_then(|f| SourceFile::find(&options.source, &self.method.class, f));
+            .and_then(|f| options.source.find(&self.method.class, f));
         about::groups(&self.chains, paths)
             .iter()
             .for_each(|g| detail::matrix(page, g, source.as_ref()));

@@ -133,7 +133,7 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// Bytes as `376 B`, `1.5 KiB`, `640 MiB` (rounded down; one decimal below 100).
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     let unit = (bytes.max(1).ilog2() / 10).min(4);
     if unit == 0 {
         return format!("{bytes}{STICKY}B");

@@ -11,7 +11,7 @@ use borescope_profile::{Existing, Profile, seal, sites};
 use borescope_report::export::lcov::{self, LcovError};
 use borescope_report::export::{ExportOptions, collapsed, csv, pprof, sarif};
 use borescope_report::sites::At;
-use borescope_report::{Error, MethodGlob};
+use borescope_report::{Error, MethodGlob, Sources};
 use borescope_spool::layout::Engine;
 use borescope_spool::meta::{Class, Counting, Method, Record, Target};
 use borescope_spool::sites::Cause;
@@ -410,7 +410,7 @@ fn coverage() {
     fs::create_dir_all(&root).unwrap();
     fs::write(root.join("Main.java"), "").unwrap();
     let options = ExportOptions {
-        source: vec![dir.path().join("src")],
+        source: Sources::open(&[dir.path().join("src")]).unwrap(),
         ..ExportOptions::default()
     };
     let info = text(|out| lcov::paths(&short, &options, out));

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use borescope_paths::KIpf;
 use borescope_profile::model::EdgeKind;
 use borescope_profile::{MethodDetail, Profile};
-use borescope_report::{HtmlOptions, JsonOptions, MOST_BYTES, TextOptions, html, json, text};
+use borescope_report::{
+    HtmlOptions, JsonOptions, MOST_BYTES, Sources, TextOptions, html, json, text,
+};
 use serde_json::Value;
 use support::*;
 
@@ -326,7 +328,7 @@ fn names_stay_text() {
     let evil = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{data}}&amp;\"'";
     let dir = tempfile::tempdir().unwrap();
     let options = HtmlOptions {
-        source: vec![dir.path().to_owned()],
+        source: Sources::open(&[dir.path().to_owned()]).unwrap(),
         ..HtmlOptions::default()
     };
     let clean = samples();
@@ -367,7 +369,7 @@ fn source_text_is_that_of_the_method() {
     let file: String = (1..60).map(|line| format!("\tline {line}\n")).collect();
     std::fs::write(dir.path().join("Worked.java"), file).unwrap();
     let options = HtmlOptions {
-        source: vec![dir.path().to_owned()],
+        source: Sources::open(&[dir.path().to_owned()]).unwrap(),
         ..HtmlOptions::default()
     };
     let data = page_data(&page_of(&profile(4, &[worked_example()]), &options));

@@ -6,7 +6,7 @@ use std::path::Path;
 use borescope_profile::Existing;
 use borescope_profile::sites::{Profile, seal};
 use borescope_report::sites::{At, diff_json, diff_text, json, text};
-use borescope_report::{Error, JsonOptions, MethodGlob, TextOptions};
+use borescope_report::{Error, JsonOptions, MethodGlob, Sources, TextOptions};
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, Sites};
 use borescope_spool::snapshot::Origin;
@@ -249,7 +249,7 @@ fn source_lines_and_many_snapshots() {
     std::fs::create_dir(sources.path().join("acme")).unwrap();
     std::fs::write(sources.path().join("acme/Cache.java"), file).unwrap();
     let options = TextOptions {
-        source: vec![sources.path().to_owned()],
+        source: Sources::open(&[sources.path().to_owned()]).unwrap(),
         ..TextOptions::default()
     };
     let report = written(|out| text(&profile, &options, out));

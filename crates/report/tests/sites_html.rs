@@ -8,7 +8,7 @@ use std::path::Path;
 use borescope_profile::Existing;
 use borescope_profile::sites::{Profile, seal};
 use borescope_report::sites::{html, json, text};
-use borescope_report::{HtmlOptions, JsonOptions, MOST_BYTES, TextOptions};
+use borescope_report::{HtmlOptions, JsonOptions, MOST_BYTES, Sources, TextOptions};
 use borescope_spool::meta::Record;
 use borescope_spool::sites::{Cause, MethodName, Site, SiteClass, SiteKind};
 use borescope_spool::snapshot::Origin;
@@ -193,7 +193,7 @@ fn source_text_and_lines_left_out() {
     std::fs::write(dir.path().join("acme/Cache.java"), file).unwrap();
     let (_tmp, profile) = shop_at(&[10, 20], &[Cause::Request, Cause::Exit]);
     let options = HtmlOptions {
-        source: vec![dir.path().to_owned()],
+        source: Sources::open(&[dir.path().to_owned()]).unwrap(),
         top: Some(1),
         ..HtmlOptions::default()
     };

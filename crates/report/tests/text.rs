@@ -3,7 +3,7 @@
 mod support;
 
 use borescope_profile::Profile;
-use borescope_report::{MethodGlob, TextOptions, text};
+use borescope_report::{MethodGlob, Sources, TextOptions, text};
 use support::*;
 
 fn rendered(profile: &Profile, options: &TextOptions) -> String {
@@ -312,7 +312,7 @@ fn source_text_of_what_differs() {
         .collect();
     std::fs::write(&file, lines.join("\n")).unwrap();
     let options = TextOptions {
-        source: vec![dir.path().to_owned()],
+        source: Sources::open(&[dir.path().to_owned()]).unwrap(),
         ..TextOptions::default()
     };
     golden("source.txt", &profile(4, &[worked_example()]), &options);

@@ -5,7 +5,7 @@ use std::path::Path;
 use borescope_profile::Existing;
 use borescope_profile::waste::{Profile, seal};
 use borescope_report::waste::{collapsed, diff_json, diff_text, json, text};
-use borescope_report::{Error, JsonOptions, MethodGlob, TextOptions};
+use borescope_report::{Error, JsonOptions, MethodGlob, Sources, TextOptions};
 use borescope_spool::meta::Record;
 use borescope_spool::testing::waste::{Samples, ledger, ledger_methods, software, spool};
 use borescope_spool::waste::Waste as SetUp;
@@ -62,7 +62,7 @@ fn the_ledger_with_source_and_contexts() {
         .collect();
     std::fs::write(dir.join("Ledger.java"), source).unwrap();
     let options = TextOptions {
-        source: vec![tmp.path().join("src")],
+        source: Sources::open(&[tmp.path().join("src")]).unwrap(),
         contexts: true,
         ..TextOptions::default()
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use borescope_profile::Existing;
 use borescope_profile::waste::{Profile, seal};
 use borescope_report::waste::{html, json, text};
-use borescope_report::{HtmlOptions, JsonOptions, MOST_BYTES, MethodGlob, TextOptions};
+use borescope_report::{HtmlOptions, JsonOptions, MOST_BYTES, MethodGlob, Sources, TextOptions};
 use borescope_spool::meta::Record;
 use borescope_spool::testing::sites::target;
 use borescope_spool::testing::waste::{
@@ -300,7 +300,7 @@ fn source_text_parts_and_pairs_left_out() {
     let tmp = tempfile::tempdir().unwrap();
     let profile = sealed(&recorded(), tmp.path());
     let options = HtmlOptions {
-        source: vec![recorded()],
+        source: Sources::open(&[recorded()]).unwrap(),
         top: Some(1),
         ..HtmlOptions::default()
     };

@@ -302,17 +302,19 @@ fn leak_of_listeners_of_the_jdks_web_server() {
     hunt("ListenerLeak", &["2000"]);
 }
 
-/// What README shows of `java/demo/shop`.
+/// What README shows of `borescope demo sites`.
 #[test]
 fn the_example_of_the_readme() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
     let ran = done(
-        Command::new(root().join("java/demo/shop"))
-            .env("BORESCOPE", borescope())
+        Command::new(borescope())
+            .args(["demo", "sites", "-o"])
+            .arg(dir.path().join("run"))
             .env("JAVA_HOME", jdk(17)),
     );
     let advice = |text: &str| {
         let mut parts = text.split("LOOK HERE FIRST");
-        let part = parts.find(|part| part.trim_start().starts_with("- acme.Shop.load"));
+        let part = parts.find(|part| part.trim_start().starts_with("- demo.Shop.load"));
         let advice = part.and_then(|part| part.split("\n\n").next());
         let words = advice.unwrap_or_else(|| panic!("{text}"));
         words.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -108,7 +108,7 @@ impl State {
         let settings = Settings {
             attribute: !jdk && o.attribute && o.jdk && !trace,
             jdk,
-            local: trace,
+            local: trace || o.local,
             mark: true,
             trace,
             // Frames from before, and classes that are left out, call the JDK without saying so.

@@ -1,6 +1,6 @@
 //! Options of `attach` and `detach`.
 
-use super::{SiteOptions, time};
+use super::{Ending, SiteOptions, time};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,9 +36,9 @@ pub struct AttachArgs {
     /// Where the profile goes: a new or empty directory that the JVM's user may write to [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// Say only where the profile is
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// What is shown at the end
+    #[command(flatten)]
+    pub ending: Ending,
 }
 
 /// Options of `detach`.

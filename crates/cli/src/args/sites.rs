@@ -1,9 +1,8 @@
 //! Options of the commands of the sites lens.
 
-use super::{Color, Format, class_glob, time};
+use super::{Color, Ending, Format, Program, class_glob, time};
 use crate::failure::{Result, usage};
 use clap::{Args, ValueEnum, ValueHint};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -100,15 +99,15 @@ pub struct SitesArgs {
     /// Instead of a profile, record a trace of allocations and identity hashes for `borescope simulate`, in a new file; the program runs much slower
     #[arg(
         long, value_name = "FILE", value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["output", "attribute", "objects", "no_gc", "every", "mode"]
+        conflicts_with_all = ["output", "attribute", "objects", "no_gc", "every", "mode", "open", "print_agent"]
     )]
     pub trace: Option<PathBuf>,
-    /// Say only where the profile is
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// The program to run, after `--`
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    /// What is shown at the end
+    #[command(flatten)]
+    pub ending: Ending,
+    /// What to run
+    #[command(flatten)]
+    pub program: Program,
 }
 
 /// Options of `snapshot`.
@@ -143,8 +142,8 @@ pub struct DiffArgs {
     /// Show only lines in methods that match, such as 'Cache.*' or 'com.acme.*'
     #[arg(long, value_name = "GLOB")]
     pub method: Option<String>,
-    /// Quote source lines from here (searched by package, then by file name); may be repeated
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// Quote source lines from here, a directory or a jar or zip with sources (searched by package, then by file name); may be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub source: Vec<PathBuf>,
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]

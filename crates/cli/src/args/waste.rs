@@ -1,7 +1,7 @@
 //! Options of the waste lens.
 
+use super::{Ending, Program};
 use clap::{Args, ValueHint};
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// How much is sampled.
@@ -37,12 +37,12 @@ pub struct WasteArgs {
     /// Where the profile goes: a new or empty directory [default: ./borescope-DATE-TIME.borescope, UTC]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// Say only where the profile is
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// The program to run, after `--`
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    /// What is shown at the end
+    #[command(flatten)]
+    pub ending: Ending,
+    /// What to run
+    #[command(flatten)]
+    pub program: Program,
 }
 
 /// `1`, `0.5` per cent as parts per million.

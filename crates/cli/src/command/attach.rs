@@ -3,10 +3,10 @@
 //! A JVM in a container may have a file system of its own. The library is then copied there, and the spool is made there, in a directory of ours
 //! that is held open: so it can be read even when the container is gone.
 
-use crate::args::{AttachArgs, Color, Lens};
+use crate::args::{AttachArgs, Color, Ending, Lens};
 use crate::failure::{Failure, Result, cannot};
 use crate::output::{self, Output, SPOOLS};
-use crate::{agent, control, say, session, show};
+use crate::{agent, control, page, say, session, show};
 use borescope_attach::{Error, LONGEST_ARGUMENT, Patience, Placed, Proc, Target};
 use rustix::fs::{Mode, OFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -74,7 +74,7 @@ pub fn run(args: &AttachArgs) -> Result<ExitCode> {
         }
     }
     room.bring_home(&output)?;
-    report(&output, args.quiet)
+    report(&output, &args.ending)
 }
 
 /// The directory that the agent writes to.
@@ -254,16 +254,19 @@ fn wait(target: &Target, time: Duration) -> Result<()> {
 }
 
 /// Seals and shows.
-fn report(output: &Output, quiet: bool) -> Result<ExitCode> {
+fn report(output: &Output, ending: &Ending) -> Result<ExitCode> {
     let profiles = session::seal(output)?;
     for dir in &profiles {
         let profile = show::open(dir)?;
-        if !quiet {
+        if !ending.quiet {
             let mut out = std::io::stdout().lock();
             show::text(&profile, &show::options(&out, Color::Auto), &mut out)?;
         }
         say::note(format_args!("profile in {}", dir.display()));
         show::not_empty(&profile)?;
+        if ending.open {
+            page::open(dir, &profile)?;
+        }
     }
     // Sealing has said what is amiss.
     Ok(match profiles.is_empty() {

@@ -98,7 +98,7 @@ fn snapshots(args: &DiffArgs, old: &Profile, new: &Profile) -> Result<ExitCode> 
             let mut options = show::options(&out, args.color);
             options.top = top.unwrap_or(options.top);
             options.method = method;
-            options.source.clone_from(&args.source);
+            options.source = show::sources(&args.source)?;
             diff_text(before, after, &options, &mut out)
         }
         Format::Json => diff_json(before, after, &JsonOptions { top, method }, &mut out),

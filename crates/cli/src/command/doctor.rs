@@ -1,7 +1,7 @@
 //! `borescope doctor`: each thing that path profiling needs, tried for real, with the remedy where it fails; and whether the sites lens works.
 
 use crate::agent;
-use crate::args::{DoctorArgs, Engine, SiteOptions};
+use crate::args::{DoctorArgs, SiteOptions};
 use crate::command::demo;
 use crate::failure::{Result, cannot};
 use crate::jdk::{self, Identity};
@@ -116,21 +116,7 @@ fn check(java: &Path, library: Option<&Path>) -> Finding {
 
 /// Profiles a short run; returns how many methods ran.
 fn trial(java: &Path, library: &Path) -> Result<u64> {
-    let options = |out: &Path| {
-        agent::Paths {
-            k: 4,
-            engine: Engine::Automaton.name(),
-            out,
-            include: &[],
-            exclude: &[],
-            split: false,
-            straight_line: false,
-            one_in: None,
-            memory: None,
-            rows: None,
-        }
-        .encode()
-    };
+    let options = |out: &Path| agent::Paths::of(4, out).encode();
     let (profile, said) = profiled(java, library, options)?;
     match &profile {
         Opened::Paths(profile) if profile.manifest().totals.methods_executed > 0 => {
@@ -163,7 +149,7 @@ fn profiled(
     let program = demo::unpack()?;
     let out = program.path().join("out");
     std::fs::create_dir(&out).map_err(|e| cannot!("{}: {e}", out.display()))?;
-    let words = demo::command(java, program.path(), &["20"]);
+    let words = demo::command(java, program.path(), demo::SETTINGS, &["20"]);
     let mut command = launch::command(&words, &agent::argument(library, &options(&out)))?;
     let run = command
         .stdin(Stdio::null())

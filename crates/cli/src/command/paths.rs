@@ -8,11 +8,7 @@ use std::process::ExitCode;
 
 /// Runs it; the exit code is the program's once that has started.
 pub fn run(args: &PathsArgs) -> Result<ExitCode> {
-    if args.command.is_empty() {
-        return Err(usage!(
-            "no command: put it after `--`, as in `borescope paths -- java -jar app.jar`"
-        ));
-    }
+    args.program.check("paths")?;
     if args.burst.is_some() && args.engine != Engine::Automaton {
         return Err(usage!(
             "--burst needs the automaton engine, not {}",
@@ -33,7 +29,7 @@ pub fn run(args: &PathsArgs) -> Result<ExitCode> {
         rows: args.rows,
         one_in: args.burst,
     };
-    session::transparent(&args.command, &output, &options.encode(), args.quiet)
+    session::transparent(&args.program, &output, &options.encode(), &args.ending)
 }
 
 fn sequence_length(args: &PathsArgs) -> Result<u8> {

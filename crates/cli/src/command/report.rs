@@ -3,14 +3,12 @@
 use crate::args::{ReportArgs, View};
 use crate::failure::{Result, cannot, usage};
 use crate::found::Found;
-use crate::{export, show};
+use crate::{export, page, show};
 use borescope_profile::Opened;
 use borescope_report::export::ExportOptions;
 use borescope_report::{HtmlOptions, JsonOptions, MethodGlob};
-use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,9 +32,12 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let found = Found::in_directory(&args.dir)?;
     let shown = match out {
         None => show(args, &found, &mut screen)?,
-        Some(path) => to_file(path, |file| show(args, &found, file))?,
+        Some(path) => page::to_file(path, |file| show(args, &found, file))?,
     };
     shown.as_ref().map_or(Ok(()), show::not_empty)?;
+    if let (Some(path), true) = (out, args.open) {
+        page::launch(path);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -59,28 +60,6 @@ fn sensible(args: &ReportArgs) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Writes a file that has its name only when it is whole (but a pipe or device is written to).
-fn to_file<T>(path: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
-    let unwritable = |e: std::io::Error| {
-        cannot!(
-            "cannot write {}: {e}; --out FILE must be in a directory that can be written",
-            path.display()
-        )
-    };
-    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        let mut file = File::options().write(true).open(path).map_err(unwritable)?;
-        return write(&mut file);
-    }
-    let parent = path.parent().filter(|dir| *dir != Path::new(""));
-    let mut file = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(parent.unwrap_or(Path::new(".")))
-        .map_err(unwritable)?;
-    let written = write(file.as_file_mut())?;
-    file.persist(path).map_err(|e| unwritable(e.error))?;
-    Ok(written)
 }
 
 /// The profile that was shown, if it was one.
@@ -112,14 +91,14 @@ fn show<W: Write + AsFd + IsTerminal>(
             let mut options = show::options(&*out, args.color);
             options.top = top.unwrap_or(options.top);
             options.method = method;
-            options.source.clone_from(&args.source);
+            options.source = show::sources(&args.source)?;
             options.skipped = args.skipped;
             options.contexts = args.contexts;
             show::text(&profile, &options, out)?;
         }
         View::Json => show::json(&profile, &JsonOptions { top, method }, out)?,
         View::Html => {
-            let source = args.source.clone();
+            let source = show::sources(&args.source)?;
             let options = HtmlOptions {
                 top,
                 method,
@@ -130,7 +109,7 @@ fn show<W: Write + AsFd + IsTerminal>(
         View::Pprof | View::Collapsed | View::Csv | View::Lcov | View::Sarif => {
             // An empty export would pass for one of a program that did nothing.
             show::not_empty(&profile)?;
-            let source = args.source.clone();
+            let source = show::sources(&args.source)?;
             let options = ExportOptions { method, source };
             export::write(&profile, args, &options, out)?;
         }

@@ -1,23 +1,19 @@
 //! `borescope sites`: run, seal, say where the result is and how it begins; or run and make a trace of it.
 
 use crate::args::SitesArgs;
-use crate::failure::{Result, usage};
+use crate::failure::Result;
 use crate::output::Output;
 use crate::{agent, session};
 use std::process::ExitCode;
 
 /// Runs it; the exit code is the program's once that has started.
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
-    if args.command.is_empty() {
-        return Err(usage!(
-            "no command: put it after `--`, as in `borescope sites -- java -jar app.jar`"
-        ));
-    }
+    args.program.check("sites")?;
     args.sites.check()?;
     if let Some(file) = &args.trace {
         return super::trace::run(args, file);
     }
     let output = Output::prepare(args.output.as_deref())?;
     let options = agent::sites(&output.dir, &args.sites);
-    session::transparent(&args.command, &output, &options, args.quiet)
+    session::transparent(&args.program, &output, &options, &args.ending)
 }

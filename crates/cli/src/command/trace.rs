@@ -38,11 +38,14 @@ pub fn run(args: &SitesArgs, file: &Path) -> Result<ExitCode> {
     })?;
     let started = Output::prepare(Some(&recording)).and_then(|output| {
         let options = agent::sites(&output.dir, &args.sites) + ",trace=1";
-        Ok((session::run(&args.command, &output, &options)?, output))
+        Ok((
+            session::run(&args.program.command, &output, &options)?,
+            output,
+        ))
     });
     let (code, output) = started.inspect_err(|_| drop(fs::remove_dir_all(&recording)))?;
     // The program is done and its exit code is what counts: from here on we only talk.
-    match conclude(&output.dir, file, args.quiet) {
+    match conclude(&output.dir, file, args.ending.quiet) {
         Ok(true) => drop(fs::remove_dir_all(&recording)),
         Ok(false) => {}
         Err(failure) => say::note(&failure),

@@ -1,7 +1,7 @@
 //! `borescope waste`: run, seal, say where the result is and how it begins.
 
 use crate::args::WasteArgs;
-use crate::failure::{Result, usage};
+use crate::failure::Result;
 use crate::output::Output;
 use crate::{agent, session};
 use std::process::ExitCode;
@@ -11,15 +11,14 @@ const NOT_HERE: u8 = 2;
 
 /// Runs it; the exit code is the program's once that has started, but for a program that ended well without having been measured.
 pub fn run(args: &WasteArgs) -> Result<ExitCode> {
-    if args.command.is_empty() {
-        return Err(usage!(
-            "no command: put it after `--`, as in `borescope waste -- java -jar app.jar`"
-        ));
-    }
+    args.program.check("waste")?;
     let output = Output::prepare(args.output.as_deref())?;
     let options = agent::waste(&output.dir, &args.waste);
-    let code = session::run(&args.command, &output, &options)?;
-    session::say_how_it_ended(&output, args.quiet);
+    if args.program.print_agent {
+        return session::print_agent(&output, &options);
+    }
+    let code = session::run(&args.program.command, &output, &options)?;
+    session::say_how_it_ended(&output, &args.ending);
     // An agent that cannot work leaves nothing, and has said why in a line of its own.
     let measured = output.holds_something();
     Ok(ExitCode::from(match code {

@@ -8,7 +8,7 @@ use std::io::Write;
 use borescope_profile::{Code, Loop, Method, MethodDetail, Profile};
 
 use super::ExportOptions;
-use crate::{Error, source, words};
+use crate::{Error, words};
 
 /// A method with more paths than this has no branch for each.
 const PATHS: u32 = 64;
@@ -56,7 +56,7 @@ pub fn paths(
             .source_file
             .as_deref()
             .filter(|_| method.lines.is_some());
-        let path = file.and_then(|file| source::path(&options.source, &method.class, file));
+        let path = file.and_then(|file| options.source.path(&method.class, file));
         match path {
             Some(path) => {
                 let path = words::plain(&path.to_string_lossy());

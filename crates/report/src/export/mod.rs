@@ -10,13 +10,11 @@ pub mod lcov;
 pub mod pprof;
 pub mod sarif;
 
-use std::path::PathBuf;
-
 use borescope_profile::sites::{Place, Site};
 use borescope_profile::{Manifest, Method, PathRow, Profile};
 
 use crate::names::Names;
-use crate::{Error, MethodGlob, json::hottest, words};
+use crate::{Error, MethodGlob, Sources, json::hottest, words};
 
 /// What goes into an export.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +22,7 @@ pub struct ExportOptions {
     /// Only these methods; of sites, only lines in them.
     pub method: Option<MethodGlob>,
     /// Where source files are looked for, by package and name: formats that name files then name them as they are found there.
-    pub source: Vec<PathBuf>,
+    pub source: Sources,
 }
 
 impl ExportOptions {

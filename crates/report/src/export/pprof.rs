@@ -11,8 +11,8 @@ use flate2::write::GzEncoder;
 use prost::Message as _;
 
 use super::{ExportOptions, doubts, each_method, method_name, path_name, stack};
+use crate::Error;
 use crate::sites::{At, wanted};
-use crate::{Error, source};
 
 /// Samples of a piece.
 const PIECE: usize = 1 << 10;
@@ -194,7 +194,7 @@ fn nanos(ms: u64) -> i64 {
 
 /// The source file of a class, as formats name it.
 fn file(options: &ExportOptions, class: &str, file: Option<&str>) -> String {
-    file.and_then(|file| source::path(&options.source, class, file))
+    file.and_then(|file| options.source.path(class, file))
         .map_or_else(String::new, |path| path.to_string_lossy().into_owned())
 }
 

@@ -12,7 +12,7 @@ use crate::advice::{self, RULES};
 use crate::first::{self, Lead, short_name};
 use crate::json::hottest;
 use crate::sites::{At, Leads};
-use crate::{Error, chain, source, words};
+use crate::{Error, chain, words};
 
 /// As in the text report: methods that it shows, and chains of each.
 const METHODS: usize = 10;
@@ -160,7 +160,7 @@ fn result(one: &Found, rules: &[(&str, &str)], options: &ExportOptions) -> Value
     });
     let path = one
         .file
-        .and_then(|file| source::path(&options.source, one.class, file));
+        .and_then(|file| options.source.path(one.class, file));
     if let Some(path) = path {
         let mut physical = json!({ "artifactLocation": artifact(&path) });
         if let Some((first, last)) = one.lines {

@@ -1,12 +1,10 @@
 //! Source text around a line.
 
-use std::path::PathBuf;
-
 use borescope_profile::sites::Place;
 use serde::Serialize;
 
 use super::cut;
-use crate::source::SourceFile;
+use crate::Sources;
 
 /// Source lines around a line, and their characters.
 const AROUND: u32 = 4;
@@ -21,10 +19,10 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// The line of a place and those around it; `None` if it is not found in the directories.
-    pub(crate) fn of(place: &Place, dirs: &[PathBuf]) -> Option<Around> {
+    /// The line of a place and those around it; `None` if it is not found.
+    pub(crate) fn of(place: &Place, sources: &Sources) -> Option<Around> {
         let line = u32::from(place.line);
-        let file = SourceFile::find(dirs, &place.class, place.source_file.as_ref()?)?;
+        let file = sources.find(&place.class, place.source_file.as_ref()?)?;
         file.indented(line)?;
         let from = line.saturating_sub(AROUND).max(1);
         let lines = (from..=line + AROUND).map_while(|line| file.indented(line));

@@ -15,7 +15,6 @@ mod paths;
 mod tree;
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use borescope_profile::Profile;
 
@@ -24,7 +23,7 @@ pub(crate) use budget::{List, cut};
 
 use self::budget::Data;
 use crate::page::Page;
-use crate::{Error, MethodGlob, words};
+use crate::{Error, MethodGlob, Sources, words};
 
 /// A page has at most so many bytes.
 pub const MOST_BYTES: usize = 5_000_000;
@@ -61,8 +60,8 @@ pub struct HtmlOptions {
     pub top: Option<usize>,
     /// Only these methods.
     pub method: Option<MethodGlob>,
-    /// Directories with source files, looked through in this order.
-    pub source: Vec<PathBuf>,
+    /// Where source files are looked for.
+    pub source: Sources,
 }
 
 /// Writes a profile of paths as a page.

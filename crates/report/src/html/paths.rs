@@ -13,7 +13,6 @@ use crate::contrast::{Code, contrast};
 use crate::first::{self, Lead};
 use crate::json::{ChainJson, Each, PathJson, chain_interval, hottest, method_fields};
 use crate::names::{self, Names};
-use crate::source::SourceFile;
 use crate::text::{self, TextOptions};
 use crate::words::{self, percent, plural, thousands};
 use crate::{Error, about, advice, chain, detail};
@@ -440,7 +439,7 @@ fn sum<'a>(paths: impl Iterator<Item = &'a PathRow>) -> u64 {
 fn source(method: &Method, options: &HtmlOptions) -> Option<Source> {
     let file = method.source_file.as_ref()?;
     let (first, last) = method.lines?;
-    let file = SourceFile::find(&options.source, &method.class, file)?;
+    let file = options.source.find(&method.class, file)?;
     let from = u32::from(first).saturating_sub(AROUND).max(1);
     let lines = (from..=u32::from(last) + AROUND).map_while(|line| file.indented(line));
     let lines: Vec<String> = lines

@@ -7,7 +7,6 @@ use borescope_profile::sites::{Manifest, Place, Profile, Snapshot, Sum};
 use super::heap::{Change, Entry, Heap, Line, Unknown, compare};
 use super::{At, advice};
 use crate::page::{Look, Page};
-use crate::source::SourceFile;
 use crate::words::{self, percent, plural, signed, size, thousands};
 use crate::{Error, MethodGlob, TextOptions, skipped};
 
@@ -387,7 +386,7 @@ fn title(page: &mut Page, number: usize, entry: &Entry, weight: &str, options: &
     let source = place
         .source_file
         .as_ref()
-        .and_then(|file| SourceFile::find(&options.source, &place.class, file));
+        .and_then(|file| options.source.find(&place.class, file));
     let text = source
         .as_ref()
         .and_then(|file| file.line(place.line.into()));

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 
 use borescope_profile::waste::{Place, Profile};
 use borescope_waste::analysis::text::text as instruction;
@@ -15,7 +14,7 @@ use super::lines::{Lines, doubtful, type_of};
 use super::{kind, text};
 use crate::html::{Around, HtmlOptions, List, begun, cut, said};
 use crate::words::{self, plural, thousands};
-use crate::{Error, TextOptions};
+use crate::{Error, Sources, TextOptions};
 
 /// Bytes for the pairs, for the frames that they and the flame graphs name, and for the contexts that these stand in.
 const PAIRS: usize = 1_400_000;
@@ -128,7 +127,7 @@ fn data(profile: &Profile, options: &HtmlOptions) -> Result<Vec<u8>, Error> {
 /// Frames and contexts that the page has, as far as there is room for them.
 struct Places<'a> {
     lines: &'a Lines<'a>,
-    source: &'a [PathBuf],
+    source: &'a Sources,
     frames: List,
     frame_of: HashMap<Frame, u32>,
     frames_full: bool,
@@ -138,7 +137,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(lines: &'a Lines<'a>, source: &'a [PathBuf]) -> Self {
+    fn new(lines: &'a Lines<'a>, source: &'a Sources) -> Self {
         Places {
             lines,
             source,

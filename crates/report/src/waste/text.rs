@@ -11,7 +11,6 @@ use borescope_waste::{Frame, Waste};
 use super::lines::{Lines, doubtful, type_of};
 use super::{asked, kind, tree};
 use crate::page::{Look, Page};
-use crate::source::SourceFile;
 use crate::words::{self, percent, plural, thousands};
 use crate::{Error, MethodGlob, TextOptions, skipped};
 
@@ -295,7 +294,7 @@ fn side(
     let place = lines.place(frame);
     let source = place.as_ref().and_then(|place| {
         let file = place.source_file.as_ref()?;
-        let file = SourceFile::find(&options.source, &place.class, file)?;
+        let file = options.source.find(&place.class, file)?;
         file.line(place.line.into()).map(str::to_owned)
     });
     let blank = " ".repeat(lead.chars().count());

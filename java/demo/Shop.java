@@ -1,11 +1,11 @@
-package acme;
+package demo;
 
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A shop whose cache nobody empties. The leak of README and docs/sites.md; `java/demo/shop` makes what they show. */
+/** A shop whose cache nobody empties: the leak of README and docs/sites.md. What `borescope demo sites` profiles. */
 public class Shop {
     static final Map<String, Entry> CACHE = new HashMap<>();
 
