@@ -18,7 +18,6 @@ mod say;
 mod sealing;
 mod session;
 mod show;
-mod top;
 
 use args::{Cli, Command};
 use clap::Parser as _;
@@ -40,7 +39,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => command::diff::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Demo(args) => command::demo::run(&args),
-        Command::Top(args) => top::run(&args),
+        Command::Top(args) => command::top::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Seal(args) => command::seal::run(&args),
         Command::Simulate(args) => command::simulate::run(&args),

@@ -12,5 +12,6 @@ pub mod seal;
 pub mod simulate;
 pub mod sites;
 pub mod snapshot;
+pub mod top;
 pub mod trace;
 pub mod waste;

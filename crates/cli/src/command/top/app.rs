@@ -161,10 +161,7 @@ impl App {
                 self.filter.clear();
                 self.at = 0;
             }
-            Key::Char('p') => {
-                self.want.paused = !self.want.paused;
-                return Some(self.want.clone());
-            }
+            Key::Char('p') => return Some(self.pause()),
             Key::Char('n') => {
                 let tab = self.tab()?;
                 match tab.takes_snapshots {
@@ -216,13 +213,15 @@ impl App {
                 self.detail = None;
                 return Some(self.want.clone());
             }
-            Key::Char('p') => {
-                self.want.paused = !self.want.paused;
-                return Some(self.want.clone());
-            }
+            Key::Char('p') => return Some(self.pause()),
             _ => {}
         }
         None
+    }
+
+    fn pause(&mut self) -> Want {
+        self.want.paused = !self.want.paused;
+        self.want.clone()
     }
 
     fn turn(&mut self, by: usize) {
