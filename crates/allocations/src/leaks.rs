@@ -113,40 +113,40 @@ pub fn summarize(class: &ClassFile<'_>) -> ClassSummary {
             calls: Vec::new(),
         };
         let opaque = method.access_flags() & (NATIVE | ABSTRACT | SYNCHRONIZED) != 0;
-        if let (false, Some(code)) = (opaque, method.code()) {
-            if walker.walk(class, method, &code, &[]).is_ok() {
-                body.leaks = walker.escaped & THIS != 0;
-                for sent in walker.sent.iter().filter(|_| !body.leaks) {
-                    let at = usize::from(sent.bci);
-                    let index = u16::from_be_bytes([code.code[at + 1], code.code[at + 2]]);
-                    // The walk has looked at it.
-                    let Some(member) = class.member(index) else {
-                        continue;
-                    };
-                    if jdk::keeps_no_receiver(&member) && member.class == b"java/lang/Object" {
-                        continue;
-                    }
-                    let name = key(member.name, member.descriptor);
-                    let target = find(&name);
-                    let here = member.class == class.this_name_bytes();
-                    let private =
-                        here && target.is_some_and(|i| methods[i].access_flags() & PRIVATE != 0);
-                    let special = code.code[at] == INVOKESPECIAL;
-                    let exact = member.name == b"<init>" || private || (special && here);
-                    if let Some(target) = target.filter(|_| here || !exact) {
-                        if seen.insert(target) {
-                            todo.push(target);
-                        }
-                    }
-                    let call = ThisCall {
-                        class: text(member.class),
-                        key: name,
-                        exact,
-                        above: special && !exact,
-                    };
-                    if !body.calls.contains(&call) {
-                        body.calls.push(call);
-                    }
+        if let (false, Some(code)) = (opaque, method.code())
+            && walker.walk(class, method, &code, &[]).is_ok()
+        {
+            body.leaks = walker.escaped & THIS != 0;
+            for sent in walker.sent.iter().filter(|_| !body.leaks) {
+                let at = usize::from(sent.bci);
+                let index = u16::from_be_bytes([code.code[at + 1], code.code[at + 2]]);
+                // The walk has looked at it.
+                let Some(member) = class.member(index) else {
+                    continue;
+                };
+                if jdk::keeps_no_receiver(&member) && member.class == b"java/lang/Object" {
+                    continue;
+                }
+                let name = key(member.name, member.descriptor);
+                let target = find(&name);
+                let here = member.class == class.this_name_bytes();
+                let private =
+                    here && target.is_some_and(|i| methods[i].access_flags() & PRIVATE != 0);
+                let special = code.code[at] == INVOKESPECIAL;
+                let exact = member.name == b"<init>" || private || (special && here);
+                if let Some(target) = target.filter(|_| here || !exact)
+                    && seen.insert(target)
+                {
+                    todo.push(target);
+                }
+                let call = ThisCall {
+                    class: text(member.class),
+                    key: name,
+                    exact,
+                    above: special && !exact,
+                };
+                if !body.calls.contains(&call) {
+                    body.calls.push(call);
                 }
             }
         }

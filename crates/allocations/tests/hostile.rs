@@ -16,7 +16,7 @@ struct Mixed;
 
 impl Constructors for Mixed {
     fn leaks(&self, class: &str, descriptor: &str) -> bool {
-        (class.len() + descriptor.len()) % 2 == 0
+        (class.len() + descriptor.len()).is_multiple_of(2)
     }
 }
 

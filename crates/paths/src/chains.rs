@@ -303,7 +303,7 @@ fn is_candidate(
     if let Some(p) = periods(gram).next() {
         let root = &gram[..p];
         let repeats = || followed_by_itself(forest, root).saturating_mul(2) >= forest.count(root);
-        if gram.len() % p == 0 || repeats() {
+        if gram.len().is_multiple_of(p) || repeats() {
             return false;
         }
     }

@@ -63,7 +63,7 @@ fn threads_never_make_an_ambiguous_mark() {
         for _ in 0..500 {
             // Half of the sites run only in some rounds.
             let id = rng.next_u32() % SITES;
-            if id % 2 == 0 && (id + round) % 5 != 0 {
+            if id.is_multiple_of(2) && !(id + round).is_multiple_of(5) {
                 continue;
             }
             let word = registry.sink().words[id as usize].load(Ordering::Acquire);
@@ -76,7 +76,7 @@ fn threads_never_make_an_ambiguous_mark() {
             if stamp.triggers(random) {
                 registry.shorten(&all(id), stamp);
             }
-            if random % 97 == 0 {
+            if random.is_multiple_of(97) {
                 registry.idle(&all(id));
             }
         }
@@ -91,7 +91,7 @@ fn threads_never_make_an_ambiguous_mark() {
             }
         });
         // A third of the objects survive; of every fourth site all die, and its code is unloaded.
-        objects.retain(|&(id, _)| rng.next_u32() % 3 == 0 && (id + round) % 4 != 0);
+        objects.retain(|&(id, _)| rng.next_u32().is_multiple_of(3) && (id + round) % 4 != 0);
         let unloaded = (0..SITES).filter(|id| (id + round) % 4 == 0);
         unloaded.for_each(|id| registry.idle(&all(id)));
         // The threads have ended: none holds a stamp.

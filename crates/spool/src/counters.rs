@@ -402,7 +402,7 @@ impl<S: Source> Counters<S> {
     ) -> Option<u64> {
         use layout::table::*;
         let mut bytes = [0; TABLE_BYTES as usize];
-        if offset < HEADER_BYTES || offset % 16 != 0 || !read(offset, &mut bytes) {
+        if offset < HEADER_BYTES || !offset.is_multiple_of(16) || !read(offset, &mut bytes) {
             return None;
         }
         let slots = u64::from(u32_at(&bytes, SLOTS));
@@ -529,7 +529,10 @@ impl<S: Source> Counters<S> {
                 .checked_add(size)
                 .is_some_and(|end| end <= self.end.get())
         };
-        if offset < HEADER_BYTES || offset % 16 != 0 || !fits(N as u64) || !read(offset, &mut bytes)
+        if offset < HEADER_BYTES
+            || !offset.is_multiple_of(16)
+            || !fits(N as u64)
+            || !read(offset, &mut bytes)
         {
             return None;
         }

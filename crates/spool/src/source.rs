@@ -97,19 +97,19 @@ impl FileSource {
 
     fn page(&self, number: u64) -> Option<Rc<[u8]>> {
         let mut pages = self.pages.borrow_mut();
-        if let Some((last, page)) = &pages.last {
-            if *last == number {
-                return Some(page.clone());
-            }
+        if let Some((last, page)) = &pages.last
+            && *last == number
+        {
+            return Some(page.clone());
         }
         let page = match pages.by_number.get(&number) {
             Some(page) => page.clone(),
             None => {
                 let page = self.load(number)?;
-                if pages.by_number.len() >= pages.limit {
-                    if let Some(oldest) = pages.oldest_first.pop_front() {
-                        pages.by_number.remove(&oldest);
-                    }
+                if pages.by_number.len() >= pages.limit
+                    && let Some(oldest) = pages.oldest_first.pop_front()
+                {
+                    pages.by_number.remove(&oldest);
                 }
                 pages.by_number.insert(number, page.clone());
                 pages.oldest_first.push_back(number);

@@ -283,7 +283,7 @@ impl Builder {
     /// k-SF, seed 000 section on the data structure; see also shared definitions in `borescope_paths::ksf`.
     fn ksf(&mut self, activation: &mut Activation, id: u32) {
         let depth = self.k.saturating_sub(1);
-        if depth == 0 || activation.items % u64::from(depth) == 0 {
+        if depth == 0 || activation.items.is_multiple_of(u64::from(depth)) {
             activation.beta = if depth == 0 { 0 } else { activation.tau };
             activation.tau = self.tree(activation, id);
         } else {

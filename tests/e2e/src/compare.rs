@@ -342,13 +342,13 @@ impl Witnessed {
                 wrong.push(format!("path {id} has lines {told:?}, but {lines:?}"));
             }
         }
-        if let Some(paths) = shape.num_paths.filter(|n| *n < 1e15) {
-            if reported.num_paths != format!("{paths}") {
-                wrong.push(format!(
-                    "num_paths: {} reported, {paths} by the oracle",
-                    reported.num_paths
-                ));
-            }
+        if let Some(paths) = shape.num_paths.filter(|n| *n < 1e15)
+            && reported.num_paths != format!("{paths}")
+        {
+            wrong.push(format!(
+                "num_paths: {} reported, {paths} by the oracle",
+                reported.num_paths
+            ));
         }
         let got = match counts_of(reported, &mut interner) {
             Ok(got) => got,

@@ -116,10 +116,14 @@ pub fn instrument(jar: &Path, first: usize, out: &Path, class_path: &str, job: &
         let turn = (first + entries.len()) % (ENGINES.len() + 2);
         let engine = ENGINES.get(turn).copied().unwrap_or(Engine::Automaton);
         // Every other class with all its methods and all its branches.
-        let whole = entries.len() % 2 == 0;
+        let whole = entries.len().is_multiple_of(2);
         let settings = Settings {
             engine,
-            k: if entries.len() % 3 == 0 { 1 } else { 4 },
+            k: if entries.len().is_multiple_of(3) {
+                1
+            } else {
+                4
+            },
             merge: !whole,
             straight_line: whole,
             burst: turn >= ENGINES.len(),

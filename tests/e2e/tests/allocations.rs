@@ -23,8 +23,8 @@ fn settings(turn: u64, jdk: bool) -> Settings {
     }
     Settings {
         jdk: jdk && turn % 4 != 3,
-        local: turn % 2 == 0,
-        reset: turn % 3 == 0,
+        local: turn.is_multiple_of(2),
+        reset: turn.is_multiple_of(3),
         mark: turn % 8 != 7,
         // Half of a jar's classes at random play the JDK, so that there are many calls.
         is_jdk: |class| borescope_allocations::is_jdk(class) || class.len() % 2 == 0,

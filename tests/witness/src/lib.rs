@@ -250,9 +250,9 @@ fn ready(jvmti: Jvmti, recorder: &Recorder, class: Object) -> Result<(), i32> {
 }
 
 extern "C" fn vm_death(_env: Env, _jni: *mut c_void) {
-    if let Some(recorder) = RECORDER.get() {
-        if let Err(error) = recorder.finish() {
-            eprintln!("witness: cannot write the record: {error}");
-        }
+    if let Some(recorder) = RECORDER.get()
+        && let Err(error) = recorder.finish()
+    {
+        eprintln!("witness: cannot write the record: {error}");
     }
 }

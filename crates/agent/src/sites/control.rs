@@ -57,10 +57,10 @@ pub fn start(state: &State, jni: Jni, dir: &Path) -> bool {
 
 /// Lets the thread look for classes that have come late.
 pub fn wake(state: &State) {
-    if !state.late.swap(true, AcqRel) {
-        if let Some(thread) = &mut *state.thread() {
-            let _ = thread.write(&[0]);
-        }
+    if !state.late.swap(true, AcqRel)
+        && let Some(thread) = &mut *state.thread()
+    {
+        let _ = thread.write(&[0]);
     }
 }
 
@@ -123,11 +123,11 @@ fn serve_all(state: &State, jni: Jni, listener: &UnixListener, mut end: &UnixStr
             },
         }
         drawn::sample(state.jvmti, jni);
-        if let (Some(due), Some(every)) = (next, every) {
-            if Instant::now() >= due {
-                let _ = snapshot::take(state, jni, Cause::Interval);
-                next = Some(Instant::now() + every);
-            }
+        if let (Some(due), Some(every)) = (next, every)
+            && Instant::now() >= due
+        {
+            let _ = snapshot::take(state, jni, Cause::Interval);
+            next = Some(Instant::now() + every);
         }
     }
 }

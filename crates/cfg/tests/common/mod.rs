@@ -163,7 +163,7 @@ impl Asm {
     fn switch(&mut self, opcode: u8, default: Label, cases: &[Label]) -> &mut Self {
         let from = self.code.len();
         self.code.push(opcode);
-        while self.code.len() % 4 != 0 {
+        while !self.code.len().is_multiple_of(4) {
             self.code.push(0);
         }
         self.wide_offset(from, default);

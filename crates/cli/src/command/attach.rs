@@ -68,10 +68,10 @@ pub fn run(args: &AttachArgs) -> Result<ExitCode> {
     ));
     wait(&target, time)?;
     // A JVM that has ended meanwhile has taken its last snapshot by itself.
-    if target.is_running() {
-        if let Err(failure) = control::find(pid).and_then(|jvm| jvm.finish()) {
-            say::note(failure);
-        }
+    if target.is_running()
+        && let Err(failure) = control::find(pid).and_then(|jvm| jvm.finish())
+    {
+        say::note(failure);
     }
     room.bring_home(&output)?;
     report(&output, &args.ending)

@@ -152,7 +152,7 @@ impl<S: Source> Iterator for Rows<'_, S> {
             let offset = self.record;
             let head = self.counters.bytes::<16>(offset);
             let size = head.map_or(0, |head| u64::from(u32_at(&head, layout::row::BYTES)));
-            if size < 16 || size % 16 != 0 || size > self.used_end - offset {
+            if size < 16 || !size.is_multiple_of(16) || size > self.used_end - offset {
                 let reason = if self.used_end == self.counters.end.get()
                     && self.counters.end.get() < self.counters.header.allocated
                 {

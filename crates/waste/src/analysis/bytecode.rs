@@ -67,5 +67,5 @@ fn wide_enough(value: u8, array: bool, shape: &Shape) -> bool {
     let length = array && shape.kind == Kind::Load && shape.width == 4;
     // Bits may be any value's: vectors and copies of floating point are moved as integers.
     let means = shape.element == Element::Bits || shape.element == element;
-    length || (means && shape.width >= width && shape.width % width == 0)
+    length || (means && shape.width >= width && shape.width.is_multiple_of(width))
 }

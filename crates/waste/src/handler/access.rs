@@ -152,7 +152,7 @@ pub struct Place {
 impl Place {
     /// `None`: not 1, 2, 4 or 8 bytes, not aligned.
     pub fn new(start: u64, len: u8) -> Option<Place> {
-        (matches!(len, 1 | 2 | 4 | 8) && start % u64::from(len) == 0)
+        (matches!(len, 1 | 2 | 4 | 8) && start.is_multiple_of(u64::from(len)))
             .then_some(Place { start, len })
     }
 

@@ -49,7 +49,7 @@ fn run(
         context: table.context([frame(n / 5), frame(n)]).unwrap().node,
         line: table.line(frame(n)).unwrap(),
         instruction: Bytes::new(&[0x90]).unwrap(),
-        initialising: n % 11 == 0,
+        initialising: n.is_multiple_of(11),
     };
     for (n, event) in events.iter().enumerate() {
         for slot in 0..4 {

@@ -87,10 +87,10 @@ impl Counters {
         let first = load32(node + ksf::FIRST);
         // With move to front the list of search holds all children but one that a probe was about to move when its thread was
         // stopped (a stack overflow, Thread.stop): then the other list has it.
-        if self.moves_to_front() {
-            if let Some(found) = self.search(node, ksf::FRONT, ksf::NEXT, r) {
-                return Some(found);
-            }
+        if self.moves_to_front()
+            && let Some(found) = self.search(node, ksf::FRONT, ksf::NEXT, r)
+        {
+            return Some(found);
         }
         let found = self.search(node, ksf::FIRST, ksf::SIBLING, r);
         if found.is_some() && !self.moves_to_front() {

@@ -214,7 +214,7 @@ impl Machine {
     fn compare(&mut self, a: u64, b: u64) {
         let (result, borrow) = a.overflowing_sub(b);
         let overflow = (a as i64).overflowing_sub(b as i64).1;
-        let parity = (result as u8).count_ones() % 2 == 0;
+        let parity = (result as u8).count_ones().is_multiple_of(2);
         let bits = [
             (borrow, 0),
             (parity, 2),
